@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#pragma once
+
+#include <dapx/address.hpp>
+#include <dapx/endpoint_options.hpp>
+#include <dapx/evd.hpp>
+#include <dapx/object.hpp>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace dapx {
+
+class Endpoint;
+
+/// A CM id's state. Source: enum dapx_cm_state.
+enum class CmState : std::uint32_t {
+    idle = DAPX_CM_IDLE,
+    bound = DAPX_CM_BOUND,
+    resolving = DAPX_CM_RESOLVING,
+    addr_ready = DAPX_CM_ADDR_READY,
+    route_ready = DAPX_CM_ROUTE_READY,
+    listening = DAPX_CM_LISTENING,
+    request = DAPX_CM_REQUEST,
+    attached = DAPX_CM_ATTACHED,
+    ended = DAPX_CM_ENDED,
+};
+
+/// Source: struct dapx_cm_query.
+struct CmInfo {
+    CmState state{};
+    std::uint32_t endpoint = 0; ///< that uses it, or is reserved or made for the request; or 0
+    std::uint32_t evd = 0;      ///< where its events go
+    std::uint32_t requests = 0; ///< listener: requests that wait for an answer
+    std::uint32_t unacked = 0;  ///< events that are not acknowledged
+    std::uint32_t listener = 0; ///< request: handle of the listener
+    std::uint64_t user_data = 0;
+    std::vector<std::byte> private_data; ///< request: the peer's; may have zeroes at the end
+    Address local;
+    Address remote;
+};
+
+/// A connection manager id: a listener, an active side, or a connection request that waits.
+///
+/// Move-only. The destructor acknowledges what is not acknowledged; it rejects what waits on a
+/// listener, and a request itself. While an endpoint uses the id (CmState::attached) it cannot be
+/// freed: destroy the endpoint first.
+///
+/// Thread safety: any thread at any time, except while the object is moved or destroyed.
+class DAPX_EXPORT CmId : public Object {
+public:
+    /// @param evd where its events go; used until this object is freed.
+    /// @param user_data comes with each of its events.
+    /// Errors: ENOENT, EDQUOT, ENOMEM, EIO. Source: DAPX_CM_CREATE.
+    [[nodiscard]] static Result<CmId> create(const Evd& evd, std::uint64_t user_data = 0) noexcept;
+
+    /// Takes over the request that an event of type EventType::connect_request announces, and
+    /// acknowledges that event to the listener, @p listener. To be done once for each such event.
+    /// Errors: ENOENT (it is gone: the peer gave up).
+    [[nodiscard]] static Result<CmId> request(CmId& listener, const Event& event) noexcept;
+
+    /// Gives it a local address of the device; port 0 for any free one: local_address() tells.
+    /// Errors: EADDRINUSE, EADDRNOTAVAIL (another device's), EBADFD. Source: DAPX_CM_BIND.
+    [[nodiscard]] Result<void> bind(const Address& address) noexcept;
+
+    /// Takes requests; each gets the endpoint that accepts it.
+    /// @param backlog requests that may wait for an answer; 0 for the module's limit.
+    /// Errors: EBADFD (not bound), EINVAL. Source: DAPX_CM_LISTEN, DAPX_LISTEN_CONSUMER.
+    [[nodiscard]] Result<void> listen(std::uint32_t backlog = 0) noexcept;
+
+    /// Takes one request, for @p endpoint, which is reserved meanwhile.
+    /// Source: DAPX_LISTEN_RESERVED.
+    [[nodiscard]] Result<void> listen_reserved(Endpoint& endpoint) noexcept;
+
+    /// Takes requests; the module makes an endpoint of these sizes for each, without PD and EVDs:
+    /// Endpoint::adopt() takes it over. Source: DAPX_LISTEN_TENTATIVE.
+    [[nodiscard]] Result<void> listen_tentative(const EndpointOptions& sizes,
+                                                std::uint32_t backlog = 0) noexcept;
+
+    /// Begins to find the way to @p destination; ends with a CM event. To be acknowledged by
+    /// ack(). @p source: no address for what was bound, or what the routing table says.
+    /// Errors: EBADFD. Source: DAPX_CM_RESOLVE, DAPX_RESOLVE_ADDR.
+    [[nodiscard]] Result<void> resolve_address(const Address& destination,
+                                               const Address& source = {},
+                                               Deadline deadline = no_deadline) noexcept;
+
+    /// Begins to find the route; ends with a CM event. Source: DAPX_RESOLVE_ROUTE.
+    [[nodiscard]] Result<void> resolve_route(Deadline deadline = no_deadline) noexcept;
+
+    /// Errors: ENOENT, EIO. Source: DAPX_CM_QUERY.
+    [[nodiscard]] Result<CmInfo> query() const noexcept;
+
+    /// The address it is bound to, with the port it got.
+    [[nodiscard]] Result<Address> local_address() const noexcept;
+
+    /// Says no to the request, which is gone then.
+    /// @param private_data for the peer; at most DeviceAttributes::max_reject_data bytes.
+    /// Errors: EINVAL (too much data), EBADFD (no request). Source: DAPX_CM_REJECT.
+    [[nodiscard]] Result<void> reject(std::span<const std::byte> private_data = {}) noexcept;
+
+    /// Acknowledges @p events CM or connection request events.
+    /// Errors: EINVAL (more than there are). Source: DAPX_CM_ACK.
+    [[nodiscard]] Result<void> ack(std::uint32_t events = 1) noexcept;
+
+    CmId(CmId&&) noexcept = default;
+    CmId& operator=(CmId&& other) noexcept;
+    ~CmId();
+
+private:
+    friend class Endpoint;
+
+    CmId(std::shared_ptr<const detail::Device> device, std::uint32_t handle) noexcept
+        : Object(std::move(device), ObjectType::cm, handle)
+    {
+    }
+
+    [[nodiscard]] Result<void> listen(std::uint32_t mode, std::uint32_t backlog,
+                                      std::uint32_t endpoint,
+                                      const EndpointOptions* sizes) noexcept;
+    void settle() noexcept;
+};
+
+} // namespace dapx

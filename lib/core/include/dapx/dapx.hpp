@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// libdapx: everything. Begin with Context::open(); Documentation/examples/send.cpp shows the rest.
+#pragma once
+
+#include <dapx/address.hpp>
+#include <dapx/cm_id.hpp>
+#include <dapx/context.hpp>
+#include <dapx/device_list.hpp>
+#include <dapx/endpoint.hpp>
+#include <dapx/endpoint_options.hpp>
+#include <dapx/error.hpp>
+#include <dapx/event.hpp>
+#include <dapx/evd.hpp>
+#include <dapx/flags.hpp>
+#include <dapx/mapping.hpp>
+#include <dapx/memory_region.hpp>
+#include <dapx/object.hpp>
+#include <dapx/object_type.hpp>
+#include <dapx/pd.hpp>
+#include <dapx/post.hpp>
+#include <dapx/receive_queue.hpp>
+#include <dapx/ring.hpp>
+#include <dapx/srq.hpp>

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#pragma once
+
+#include <dapx/event.hpp>
+#include <dapx/mapping.hpp>
+#include <dapx/object.hpp>
+#include <dapx/ring.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <span>
+
+namespace dapx {
+
+/// Deadlines are absolute points on CLOCK_MONOTONIC, which is what steady_clock is on Linux.
+using Clock = std::chrono::steady_clock;
+using Deadline = Clock::time_point;
+
+/// A wait without end.
+inline constexpr Deadline no_deadline = Deadline::max();
+
+/// The point @p timeout from now; a timeout too long to be told is without end.
+template <class Rep, class Period>
+[[nodiscard]] Deadline deadline_after(std::chrono::duration<Rep, Period> timeout) noexcept
+{
+    const Deadline now = Clock::now();
+    if (timeout >= no_deadline - now)
+        return no_deadline;
+    return now + std::chrono::ceil<Clock::duration>(timeout);
+}
+
+/// An event dispatcher: a ring of completions, connection, CM, asynchronous and software events,
+/// in one order. Verbs: a completion queue with its channel.
+///
+/// Events are never lost: what finds no room in the ring waits in the module. Polling is done on
+/// shared memory, without system calls. Move-only; see Object for its end.
+///
+/// Thread safety: one thread at a time may consume (poll(), next(), resize()); wait() and post()
+/// may be called by any number of threads beside it.
+class DAPX_EXPORT Evd : public Object {
+public:
+    struct Options {
+        std::uint32_t depth = 256;   ///< events, rounded up to a power of two
+        bool async = false;          ///< also gets the asynchronous events of the device's ports
+        std::uint64_t user_data = 0; ///< given back by Context::query_object()
+    };
+
+    /// Errors: EBADFD (context not attached), EINVAL (depth), EDQUOT, ENOMEM, EIO.
+    /// Thread safety: any thread. Source: DAPX_EVD_CREATE.
+    [[nodiscard]] static Result<Evd> create(const Context& context,
+                                            const Options& options) noexcept;
+
+    /// The same with defaults.
+    [[nodiscard]] static Result<Evd> create(const Context& context) noexcept
+    {
+        return create(context, Options{});
+    }
+
+    /// Takes the oldest event out of the ring, if there is one. No system call, unless events
+    /// wait in the module for room: then one that fetches them.
+    /// Before sleeping on an eventfd, poll until this says false. Thread safety: the consumer.
+    [[nodiscard]] bool poll(Event& event) noexcept
+    {
+        const std::byte* entry = ring_.front();
+        if (entry == nullptr) [[unlikely]] {
+            // Inlined, so that an empty poll is a few loads.
+            if (!ring_.backlog())
+                return false;
+            fetch_backlog();
+            entry = ring_.front();
+            if (entry == nullptr)
+                return false;
+        }
+        std::memcpy(&event.raw(), entry, sizeof(::dapx_event));
+        ring_.pop();
+        // Room for half a ring: fetch early, so that the module need not hold events back until
+        // the ring is empty.
+        if (ring_.at_half() && ring_.backlog_hint()) [[unlikely]]
+            fetch_backlog();
+        return true;
+    }
+
+    /// Takes up to events.size() events; returns how many. Otherwise as poll(Event&).
+    [[nodiscard]] std::size_t poll(std::span<Event> events) noexcept
+    {
+        std::size_t count = 0;
+        while (count < events.size() && poll(events[count]))
+            ++count;
+        return count;
+    }
+
+    /// Waits until at least @p threshold events are in the ring; takes none.
+    /// @param threshold 1 to the depth.
+    /// @return events in the ring.
+    /// Errors: ETIMEDOUT, EINTR (a signal; not waited on), ECANCELED (freed meanwhile), EINVAL,
+    /// EIO (device removed). Thread safety: any thread. Source: DAPX_EVD_WAIT.
+    [[nodiscard]] Result<std::uint32_t> wait(std::uint32_t threshold = 1,
+                                             Deadline deadline = no_deadline) noexcept;
+
+    /// The same, for a time from now.
+    template <class Rep, class Period>
+    [[nodiscard]] Result<std::uint32_t>
+    wait(std::uint32_t threshold, std::chrono::duration<Rep, Period> timeout) noexcept
+    {
+        return wait(threshold, deadline_after(timeout));
+    }
+
+    /// Waits for an event that its sender asked attention for (SendFlags::solicited), or that
+    /// is no successful receive; for endpoints with EndpointOptions::solicited.
+    /// As wait(1, deadline) otherwise. Source: DAPX_WAIT_SOLICITED.
+    [[nodiscard]] Result<std::uint32_t> wait_solicited(Deadline deadline = no_deadline) noexcept;
+
+    /// The next event, waited for if need be: poll() and wait() in one.
+    /// Errors: as wait(). Thread safety: the consumer.
+    [[nodiscard]] Result<Event> next(Deadline deadline = no_deadline) noexcept;
+
+    /// The same, for a time from now.
+    template <class Rep, class Period>
+    [[nodiscard]] Result<Event> next(std::chrono::duration<Rep, Period> timeout) noexcept
+    {
+        return next(deadline_after(timeout));
+    }
+
+    /// Has an eventfd(2) signalled once for each event from now on; -1 for none. It replaces the
+    /// one before, and remains the caller's.
+    /// Errors: EBADF or EINVAL (no eventfd). Thread safety: any thread.
+    /// Source: DAPX_EVD_EVENTFD.
+    [[nodiscard]] Result<void> set_eventfd(int eventfd) noexcept;
+
+    /// Replaces the ring by one of @p depth entries (rounded up); unread events stay.
+    /// Errors: EBUSY (more events than that in the ring), EINVAL, ENOMEM; nothing changed then.
+    /// Thread safety: the consumer. Source: DAPX_EVD_RESIZE.
+    [[nodiscard]] Result<void> resize(std::uint32_t depth) noexcept;
+
+    /// Puts in an event of type EventType::software.
+    /// Errors: EAGAIN (ring full). Thread safety: any thread. Source: DAPX_EVD_POST.
+    [[nodiscard]] Result<void> post(std::array<std::uint64_t, 2> data) noexcept;
+
+    /// Events the ring holds.
+    [[nodiscard]] std::uint32_t depth() const noexcept { return ring_.depth(); }
+
+    /// Events in the ring now. Thread safety: the consumer.
+    [[nodiscard]] std::uint32_t available() const noexcept { return ring_.available(); }
+
+    /// True if no more events come: freed, device removed, or the ring's indices overwritten.
+    /// What is in the ring can still be read. Thread safety: the consumer.
+    [[nodiscard]] bool dead() const noexcept { return ring_.dead() || ring_.corrupted(); }
+
+    /// Commands that poll() issued since the EVD was made.
+    [[nodiscard]] std::uint64_t doorbells() const noexcept { return doorbells_; }
+
+    Evd(Evd&&) noexcept = default;
+    Evd& operator=(Evd&&) noexcept = default;
+    ~Evd() = default;
+
+private:
+    Evd(std::shared_ptr<const detail::Device> device, std::uint32_t handle) noexcept
+        : Object(std::move(device), ObjectType::evd, handle)
+    {
+    }
+
+    [[nodiscard]] Result<void> map(const ::dapx_ring_layout& layout) noexcept;
+    [[nodiscard]] Result<std::uint32_t> wait(std::uint32_t threshold, Deadline deadline,
+                                             std::uint32_t flags) noexcept;
+    void fetch_backlog() noexcept;
+
+    Mapping mapping_;
+    EventRing ring_;
+    std::uint64_t doorbells_ = 0;
+};
+
+} // namespace dapx

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#pragma once
+
+#include <dapx/dapx.h>
+#include <dapx/export.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace dapx {
+
+/// What an event is about. Source: enum dapx_event_type.
+enum class EventType : std::uint32_t {
+    none = 0,
+    completion = DAPX_EVENT_COMPLETION,
+    connection = DAPX_EVENT_CONNECTION,
+    connect_request = DAPX_EVENT_CONNECT_REQUEST,
+    cm = DAPX_EVENT_CM,
+    async = DAPX_EVENT_ASYNC,
+    software = DAPX_EVENT_SOFTWARE,
+};
+
+/// How a work request ended. Source: enum dapx_status.
+enum class Status : std::uint32_t {
+    success = DAPX_STATUS_SUCCESS,
+    flushed = DAPX_STATUS_FLUSHED,
+    local_length = DAPX_STATUS_LOCAL_LENGTH,
+    local_operation = DAPX_STATUS_LOCAL_OPERATION,
+    local_protection = DAPX_STATUS_LOCAL_PROTECTION,
+    bad_response = DAPX_STATUS_BAD_RESPONSE,
+    remote_access = DAPX_STATUS_REMOTE_ACCESS,
+    remote_invalid = DAPX_STATUS_REMOTE_INVALID,
+    remote_operation = DAPX_STATUS_REMOTE_OPERATION,
+    transport = DAPX_STATUS_TRANSPORT,
+    receiver_not_ready = DAPX_STATUS_RECEIVER_NOT_READY,
+    general = DAPX_STATUS_GENERAL,
+};
+
+/// What a work request does. Source: enum dapx_opcode.
+enum class Opcode : std::uint32_t {
+    send = DAPX_OP_SEND,
+    send_imm = DAPX_OP_SEND_IMM,
+    rdma_write = DAPX_OP_RDMA_WRITE,
+    rdma_write_imm = DAPX_OP_RDMA_WRITE_IMM,
+    rdma_read = DAPX_OP_RDMA_READ,
+    compare_swap = DAPX_OP_COMPARE_SWAP,
+    fetch_add = DAPX_OP_FETCH_ADD,
+    recv = DAPX_OP_RECV,
+    recv_rdma_imm = DAPX_OP_RECV_RDMA_IMM,
+};
+
+/// What happened to an endpoint's connection. Source: enum dapx_connection_event.
+enum class Connection : std::uint32_t {
+    established = DAPX_CONNECTION_ESTABLISHED,
+    peer_rejected = DAPX_CONNECTION_PEER_REJECTED,
+    non_peer_rejected = DAPX_CONNECTION_NON_PEER_REJECTED,
+    accept_error = DAPX_CONNECTION_ACCEPT_ERROR,
+    disconnected = DAPX_CONNECTION_DISCONNECTED,
+    broken = DAPX_CONNECTION_BROKEN,
+    timed_out = DAPX_CONNECTION_TIMED_OUT,
+    unreachable = DAPX_CONNECTION_UNREACHABLE,
+};
+
+/// What happened to a CM id. Source: enum dapx_cm_event.
+enum class CmEvent : std::uint32_t {
+    addr_resolved = DAPX_CM_ADDR_RESOLVED,
+    addr_error = DAPX_CM_ADDR_ERROR,
+    route_resolved = DAPX_CM_ROUTE_RESOLVED,
+    route_error = DAPX_CM_ROUTE_ERROR,
+};
+
+/// Source: enum dapx_async_event.
+enum class AsyncEvent : std::uint32_t {
+    device_removed = DAPX_ASYNC_DEVICE_REMOVED,
+    port_active = DAPX_ASYNC_PORT_ACTIVE,
+    port_error = DAPX_ASYNC_PORT_ERROR,
+    ep_error = DAPX_ASYNC_EP_ERROR,
+    srq_error = DAPX_ASYNC_SRQ_ERROR,
+};
+
+/// For a person: "the peer does not give this access to its memory". Never nullptr.
+[[nodiscard]] DAPX_EXPORT const char* describe(Status status) noexcept;
+/// For a person: "rdma write". Never nullptr.
+[[nodiscard]] DAPX_EXPORT const char* describe(Opcode opcode) noexcept;
+/// For a person: "nobody listens there". Never nullptr.
+[[nodiscard]] DAPX_EXPORT const char* describe(Connection what) noexcept;
+/// For a person. Never nullptr.
+[[nodiscard]] DAPX_EXPORT const char* describe(CmEvent what) noexcept;
+/// For a person. Never nullptr.
+[[nodiscard]] DAPX_EXPORT const char* describe(AsyncEvent what) noexcept;
+
+/// An event, copied out of an EVD's ring. A plain value of 64 bytes.
+///
+/// Which accessors mean something depends on type(). Source: struct dapx_event.
+class Event {
+public:
+    [[nodiscard]] EventType type() const noexcept { return EventType{raw_.type}; }
+
+    /// The object it is about: endpoint, listener, CM id, SRQ; 0 for none.
+    [[nodiscard]] std::uint32_t handle() const noexcept { return raw_.handle; }
+
+    /// As given when that object was made.
+    [[nodiscard]] std::uint64_t user_data() const noexcept { return raw_.user_data; }
+
+    [[nodiscard]] bool is_completion() const noexcept
+    {
+        return raw_.type == DAPX_EVENT_COMPLETION;
+    }
+    [[nodiscard]] bool is_connection(Connection what) const noexcept
+    {
+        return raw_.type == DAPX_EVENT_CONNECTION && connection() == what;
+    }
+
+    /// Completion: as posted.
+    [[nodiscard]] std::uint64_t wr_id() const noexcept { return raw_.completion.wr_id; }
+    /// Completion: how it ended. What follows is valid only with Status::success.
+    [[nodiscard]] Status status() const noexcept { return Status{raw_.completion.status}; }
+    /// Completion: what it was.
+    [[nodiscard]] Opcode opcode() const noexcept { return Opcode{raw_.completion.opcode}; }
+    /// Completion: bytes received or read.
+    [[nodiscard]] std::uint32_t byte_len() const noexcept { return raw_.completion.byte_len; }
+    /// Completion of a receive: the sender's immediate data, as it wrote it.
+    [[nodiscard]] std::optional<std::uint32_t> imm_data() const noexcept
+    {
+        if ((raw_.completion.flags & DAPX_COMPLETION_IMM) == 0)
+            return std::nullopt;
+        return raw_.completion.imm_data;
+    }
+    /// Completion of a receive: handle of the SRQ it came from, or 0.
+    [[nodiscard]] std::uint32_t srq() const noexcept
+    {
+        return (raw_.completion.flags & DAPX_COMPLETION_SRQ) != 0 ? raw_.completion.srq : 0;
+    }
+
+    /// Connection event: what happened. The peer's private data: Endpoint::query().
+    [[nodiscard]] Connection connection() const noexcept { return Connection{raw_.connection.what}; }
+
+    /// Connection or CM event: the errno (positive) behind it, or 0.
+    [[nodiscard]] int error() const noexcept
+    {
+        return raw_.type == DAPX_EVENT_CM ? -raw_.cm.error : -raw_.connection.error;
+    }
+
+    /// Connection request: handle of the request, for CmId::request().
+    [[nodiscard]] std::uint32_t request() const noexcept { return raw_.request.cm; }
+    /// Connection request: endpoint reserved or made for it, or 0.
+    [[nodiscard]] std::uint32_t request_endpoint() const noexcept { return raw_.request.ep; }
+
+    /// CM event: what happened.
+    [[nodiscard]] CmEvent cm() const noexcept { return CmEvent{raw_.cm.what}; }
+
+    /// Asynchronous event: what happened.
+    [[nodiscard]] AsyncEvent async() const noexcept { return AsyncEvent{raw_.async.what}; }
+    /// Asynchronous event of a port: its number, from 1.
+    [[nodiscard]] std::uint32_t port() const noexcept { return raw_.async.port; }
+
+    /// Software event: as posted by Evd::post().
+    [[nodiscard]] std::array<std::uint64_t, 2> software() const noexcept
+    {
+        return {raw_.software.data[0], raw_.software.data[1]};
+    }
+
+    /// A sentence for a person, whatever the type.
+    [[nodiscard]] DAPX_EXPORT std::string describe() const noexcept;
+
+    /// The bytes of the ABI.
+    [[nodiscard]] const ::dapx_event& raw() const noexcept { return raw_; }
+    [[nodiscard]] ::dapx_event& raw() noexcept { return raw_; }
+
+private:
+    ::dapx_event raw_{};
+};
+static_assert(sizeof(Event) == 64);
+
+} // namespace dapx

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#pragma once
+
+#include <dapx/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace dapx {
+
+/// A mapping of a context's file: the memory of one or two rings. Move-only; unmaps at its end.
+class DAPX_EXPORT Mapping {
+public:
+    Mapping() = default;
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+    Mapping(Mapping&& other) noexcept
+        : base_(std::exchange(other.base_, nullptr)), size_(std::exchange(other.size_, 0))
+    {
+    }
+    Mapping& operator=(Mapping&& other) noexcept
+    {
+        std::swap(base_, other.base_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    ~Mapping();
+
+    /// Maps @p size bytes at @p offset of @p fd, readable and writable, shared.
+    [[nodiscard]] static Result<Mapping> create(int fd, std::uint64_t offset,
+                                                std::size_t size) noexcept;
+
+    [[nodiscard]] std::byte* base() const noexcept { return base_; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+private:
+    std::byte* base_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+} // namespace dapx

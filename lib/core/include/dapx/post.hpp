@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#pragma once
+
+#include <dapx/error.hpp>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace dapx {
+
+/// What became of a post: an errno without the cost of a sentence, for the hot path.
+///
+/// Values beside the named ones are errnos of DAPX_DOORBELL; explain() has a sentence for each.
+/// With full, bad_state and bad_request nothing was posted; after any other error the request is
+/// in the ring, and the endpoint is of no more use.
+enum class [[nodiscard]] Post : int {
+    ok = 0,
+    full = EAGAIN,          ///< no room in the ring: take completions first
+    bad_state = EBADFD,     ///< a request on an endpoint that is not connected and was not
+    bad_request = EINVAL,   ///< more segments or inline bytes than the endpoint was made for
+    broken_ring = EBADMSG,  ///< the ring's indices were overwritten
+    device_removed = EIO,   ///< the device is gone
+    freed = ENOENT,         ///< the endpoint is freed
+    wrong_process = EPERM,  ///< a fork()ed child
+};
+
+/// The Error for a post that failed. @p call e.g. "post_send".
+[[nodiscard]] DAPX_EXPORT Error explain(Post post, const char* call) noexcept;
+
+/// When the module is told of a post.
+enum class Doorbell : std::uint8_t {
+    now,   ///< at once, with all that was staged before
+    later, ///< with the next Doorbell::now, or submit(): a batch costs one command at most
+};
+
+} // namespace dapx

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <dapx/cm_id.hpp>
+
+#include "clock.hpp"
+#include "endpoint_attr.hpp"
+#include "ioctl.hpp"
+#include "private_data.hpp"
+#include "sockaddr.hpp"
+
+#include <dapx/endpoint.hpp>
+
+#include <cerrno>
+
+namespace dapx {
+
+Result<CmId> CmId::create(const Evd& evd, std::uint64_t user_data) noexcept
+{
+    const Context context = evd.context();
+    ::dapx_cm_create argument{};
+    argument.evd = evd.handle();
+    argument.user_data = user_data;
+    if (auto done = detail::command(context.fd(), argument, "cannot make a CM id"); !done)
+        return std::unexpected(std::move(done).error());
+    return CmId(context.device(), argument.out_cm);
+}
+
+Result<CmId> CmId::request(CmId& listener, const Event& event) noexcept
+{
+    CmId request(listener.device(), event.request());
+    if (auto done = listener.ack(); !done)
+        return std::unexpected(std::move(done).error());
+    return request;
+}
+
+Result<void> CmId::bind(const Address& address) noexcept
+{
+    ::dapx_cm_bind argument{};
+    argument.cm = handle();
+    detail::to_abi(address, argument.addr);
+    return detail::command(fd(), argument, "cannot bind to " + address.to_string());
+}
+
+Result<void> CmId::listen(std::uint32_t backlog) noexcept
+{
+    return listen(DAPX_LISTEN_CONSUMER, backlog, 0, nullptr);
+}
+
+Result<void> CmId::listen_reserved(Endpoint& endpoint) noexcept
+{
+    return listen(DAPX_LISTEN_RESERVED, 0, endpoint.handle(), nullptr);
+}
+
+Result<void> CmId::listen_tentative(const EndpointOptions& sizes, std::uint32_t backlog) noexcept
+{
+    return listen(DAPX_LISTEN_TENTATIVE, backlog, 0, &sizes);
+}
+
+Result<void> CmId::listen(std::uint32_t mode, std::uint32_t backlog, std::uint32_t endpoint,
+                          const EndpointOptions* sizes) noexcept
+{
+    ::dapx_cm_listen argument{};
+    argument.cm = handle();
+    argument.mode = mode;
+    argument.backlog = backlog;
+    argument.ep = endpoint;
+    if (sizes != nullptr)
+        argument.attr = detail::to_abi(*sizes);
+    return detail::command(fd(), argument, "cannot listen");
+}
+
+Result<void> CmId::resolve_address(const Address& destination, const Address& source,
+                                   Deadline deadline) noexcept
+{
+    ::dapx_cm_resolve argument{};
+    argument.cm = handle();
+    argument.what = DAPX_RESOLVE_ADDR;
+    argument.deadline = detail::to_abi(deadline);
+    detail::to_abi(destination, argument.dst);
+    detail::to_abi(source, argument.src);
+    return detail::command(fd(), argument, "cannot resolve " + destination.to_string());
+}
+
+Result<void> CmId::resolve_route(Deadline deadline) noexcept
+{
+    ::dapx_cm_resolve argument{};
+    argument.cm = handle();
+    argument.what = DAPX_RESOLVE_ROUTE;
+    argument.deadline = detail::to_abi(deadline);
+    return detail::command(fd(), argument, "cannot resolve the route");
+}
+
+Result<CmInfo> CmId::query() const noexcept
+{
+    ::dapx_cm_query argument{};
+    argument.cm = handle();
+    if (auto done = detail::command(fd(), argument, "cannot query the CM id"); !done)
+        return std::unexpected(std::move(done).error());
+    return CmInfo{
+        .state = CmState{argument.out_state},
+        .endpoint = argument.out_ep,
+        .evd = argument.out_evd,
+        .requests = argument.out_requests,
+        .unacked = argument.out_unacked,
+        .listener = argument.out_listener,
+        .user_data = argument.out_user_data,
+        .private_data =
+            detail::private_data(argument.out_private_data, argument.out_private_data_len),
+        .local = detail::from_abi(argument.out_local),
+        .remote = detail::from_abi(argument.out_remote),
+    };
+}
+
+Result<Address> CmId::local_address() const noexcept
+{
+    auto info = query();
+    if (!info)
+        return std::unexpected(std::move(info).error());
+    return info->local;
+}
+
+Result<void> CmId::reject(std::span<const std::byte> private_data) noexcept
+{
+    ::dapx_cm_reject argument{};
+    argument.cm = handle();
+    if (auto done = detail::copy_private_data(private_data, argument.private_data,
+                                              argument.private_data_len);
+        !done)
+        return done;
+    auto done = detail::command(fd(), argument, "cannot reject the connection");
+    if (done)
+        forget();
+    return done;
+}
+
+Result<void> CmId::ack(std::uint32_t events) noexcept
+{
+    ::dapx_cm_ack argument{};
+    argument.cm = handle();
+    argument.events = events;
+    return detail::command(fd(), argument, "cannot acknowledge events");
+}
+
+CmId& CmId::operator=(CmId&& other) noexcept
+{
+    if (this != &other) {
+        settle();
+        Object::operator=(std::move(other));
+    }
+    return *this;
+}
+
+CmId::~CmId()
+{
+    settle();
+}
+
+void CmId::settle() noexcept
+{
+    // Events may come in between, while it listens or resolves; then once more.
+    for (int round = 0; *this && round < 8; ++round) {
+        auto info = query();
+        if (!info || (info->unacked != 0 && !ack(info->unacked)))
+            return;
+        if (try_free() != EBUSY || info->state == CmState::attached)
+            return;
+    }
+}
+
+} // namespace dapx

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <dapx/endpoint.hpp>
+
+#include "clock.hpp"
+#include "endpoint_attr.hpp"
+#include "ioctl.hpp"
+#include "layout.hpp"
+#include "private_data.hpp"
+#include "sockaddr.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace dapx {
+
+const char* describe(EpState state) noexcept
+{
+    switch (state) {
+    case EpState::unconnected:
+        return "unconnected";
+    case EpState::reserved:
+        return "reserved";
+    case EpState::passive_pending:
+        return "passive connection pending";
+    case EpState::active_pending:
+        return "active connection pending";
+    case EpState::tentative_pending:
+        return "tentative connection pending";
+    case EpState::completion_pending:
+        return "completion pending";
+    case EpState::connected:
+        return "connected";
+    case EpState::disconnect_pending:
+        return "disconnect pending";
+    case EpState::disconnected:
+        return "disconnected";
+    }
+    return "unknown state";
+}
+
+Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const EndpointOptions& options,
+                                  const Srq* srq) noexcept
+{
+    const Context context = pd.context();
+    EndpointOptions sizes = options;
+    if (srq != nullptr) {
+        sizes.recv_depth = 0;
+        sizes.max_recv_sge = 0;
+    }
+    ::dapx_ep_create argument{};
+    argument.pd = pd.handle();
+    argument.srq = srq != nullptr ? srq->handle() : 0;
+    argument.request_evd = evds.request.handle();
+    argument.recv_evd = evds.recv != nullptr ? evds.recv->handle() : 0;
+    argument.connect_evd = evds.connect.handle();
+    argument.user_data = sizes.user_data;
+    argument.attr = detail::to_abi(sizes);
+    if (auto done = detail::command(context.fd(), argument, "cannot make an endpoint"); !done)
+        return std::unexpected(std::move(done).error());
+    Endpoint endpoint(context.device(), argument.out_ep);
+    endpoint.qp_num_ = argument.out_qp_num;
+    if (auto done = endpoint.map(argument.out_send_ring, argument.out_recv_ring,
+                                 argument.out_state_off, sizes);
+        !done)
+        return std::unexpected(std::move(done).error());
+    return endpoint;
+}
+
+Result<Endpoint> Endpoint::adopt(const Context& context, std::uint32_t handle) noexcept
+{
+    ::dapx_ep_query argument{};
+    argument.ep = handle;
+    if (auto done = detail::command(context.fd(), argument, "cannot take over the endpoint");
+        !done)
+        return std::unexpected(std::move(done).error());
+    Endpoint endpoint(context.device(), handle);
+    endpoint.qp_num_ = argument.out_qp_num;
+    if (auto done = endpoint.map(argument.out_send_ring, argument.out_recv_ring,
+                                 argument.out_state_off, detail::from_abi(argument.out_attr, 0));
+        !done)
+        return std::unexpected(std::move(done).error());
+    return endpoint;
+}
+
+Result<void> Endpoint::map(const ::dapx_ring_layout& send, const ::dapx_ring_layout& recv,
+                           std::uint32_t state_off, const EndpointOptions& options) noexcept
+{
+    const std::size_t send_entry =
+        sizeof(::dapx_send_wr) + std::max<std::size_t>(options.max_send_sge * sizeof(::dapx_sge),
+                                                       options.max_inline);
+    const std::size_t recv_entry =
+        sizeof(::dapx_recv_wr) + options.max_recv_sge * sizeof(::dapx_sge);
+    if (auto done = detail::check_layout(send, send_entry); !done)
+        return done;
+    if (recv.depth != 0) {
+        // Both are parts of one mapping, which the send ring's layout describes.
+        ::dapx_ring_layout both = recv;
+        both.mmap_size = send.mmap_size;
+        if (auto done = detail::check_layout(both, recv_entry); !done)
+            return done;
+    }
+    auto mapping = Mapping::create(fd(), send.mmap_offset, send.mmap_size);
+    if (!mapping)
+        return std::unexpected(std::move(mapping).error());
+    std::byte* base = mapping->base();
+    mapping_ = std::move(*mapping);
+    send_ring_ = WorkRing(base, send);
+    if (recv.depth != 0)
+        recv_queue_ = ReceiveQueue(WorkRing(base, recv), fd(), handle(), options.max_recv_sge);
+    state_ = reinterpret_cast<const std::uint32_t*>(base + state_off);
+    fd_ = fd();
+    max_send_sge_ = options.max_send_sge;
+    max_inline_ = options.max_inline;
+    return {};
+}
+
+Result<EndpointInfo> Endpoint::query() const noexcept
+{
+    ::dapx_ep_query argument{};
+    argument.ep = handle();
+    if (auto done = detail::command(fd(), argument, "cannot query the endpoint"); !done)
+        return std::unexpected(std::move(done).error());
+    return EndpointInfo{
+        .state = EpState{argument.out_state},
+        .pd = argument.out_pd,
+        .srq = argument.out_srq,
+        .request_evd = argument.out_request_evd,
+        .recv_evd = argument.out_recv_evd,
+        .connect_evd = argument.out_connect_evd,
+        .cm = argument.out_cm,
+        .options = detail::from_abi(argument.out_attr, argument.out_user_data),
+        .qp_num = argument.out_qp_num,
+        .remote_qp_num = argument.out_remote_qp_num,
+        .requests = argument.out_requests,
+        .receives = argument.out_receives,
+        .private_data =
+            detail::private_data(argument.out_private_data, argument.out_private_data_len),
+        .local = detail::from_abi(argument.out_local),
+        .remote = detail::from_abi(argument.out_remote),
+    };
+}
+
+namespace {
+
+Result<void> connect(int fd, ::dapx_ep_connect& argument, const ConnectOptions& options,
+                     const std::string& attempt) noexcept
+{
+    argument.deadline = detail::to_abi(options.deadline);
+    argument.retry_count = options.retry_count;
+    argument.rnr_retry_count = options.rnr_retry_count;
+    if (auto done = detail::copy_private_data(options.private_data, argument.private_data,
+                                              argument.private_data_len);
+        !done)
+        return done;
+    return detail::command(fd, argument, attempt);
+}
+
+} // namespace
+
+Result<void> Endpoint::connect(const Address& destination, const ConnectOptions& options) noexcept
+{
+    ::dapx_ep_connect argument{};
+    argument.ep = handle();
+    detail::to_abi(destination, argument.dst);
+    detail::to_abi(options.source, argument.src);
+    return dapx::connect(fd(), argument, options, "cannot connect to " + destination.to_string());
+}
+
+Result<void> Endpoint::connect(const CmId& id, const ConnectOptions& options) noexcept
+{
+    ::dapx_ep_connect argument{};
+    argument.ep = handle();
+    argument.cm = id.handle();
+    return dapx::connect(fd(), argument, options, "cannot connect");
+}
+
+Result<void> Endpoint::accept(CmId&& request, const AcceptOptions& options) noexcept
+{
+    ::dapx_ep_accept argument{};
+    argument.ep = handle();
+    argument.cm = request.handle();
+    argument.rnr_retry_count = options.rnr_retry_count;
+    if (auto done = detail::copy_private_data(options.private_data, argument.private_data,
+                                              argument.private_data_len);
+        !done)
+        return done;
+    auto done = detail::command(fd(), argument, "cannot accept the connection");
+    if (done)
+        request.forget();
+    return done;
+}
+
+Result<void> Endpoint::disconnect() noexcept
+{
+    ::dapx_ep_disconnect argument{};
+    argument.ep = handle();
+    return detail::command(fd(), argument, "cannot disconnect");
+}
+
+Result<void> Endpoint::abort() noexcept
+{
+    ::dapx_ep_disconnect argument{};
+    argument.ep = handle();
+    argument.flags = DAPX_DISCONNECT_ABRUPT;
+    return detail::command(fd(), argument, "cannot disconnect");
+}
+
+Result<void> Endpoint::reset() noexcept
+{
+    ::dapx_ep_reset argument{};
+    argument.ep = handle();
+    if (auto done = detail::command(fd(), argument, "cannot reset the endpoint"); !done)
+        return done;
+    qp_num_ = argument.out_qp_num;
+    send_ring_.resync();
+    if (recv_depth() != 0)
+        recv_queue_.ring().resync();
+    return {};
+}
+
+Result<void> Endpoint::modify(const EndpointChanges& changes) noexcept
+{
+    ::dapx_ep_modify argument{};
+    argument.ep = handle();
+    if (changes.pd != nullptr) {
+        argument.mask |= DAPX_EP_MODIFY_PD;
+        argument.pd = changes.pd->handle();
+    }
+    if (changes.request_evd != nullptr) {
+        argument.mask |= DAPX_EP_MODIFY_REQUEST_EVD;
+        argument.request_evd = changes.request_evd->handle();
+    }
+    if (changes.recv_evd != nullptr) {
+        argument.mask |= DAPX_EP_MODIFY_RECV_EVD;
+        argument.recv_evd = changes.recv_evd->handle();
+    }
+    if (changes.connect_evd != nullptr) {
+        argument.mask |= DAPX_EP_MODIFY_CONNECT_EVD;
+        argument.connect_evd = changes.connect_evd->handle();
+    }
+    if (changes.rd_atomic) {
+        argument.mask |= DAPX_EP_MODIFY_RD_ATOMIC;
+        argument.max_rd_atomic = changes.rd_atomic->initiator;
+        argument.max_dest_rd_atomic = changes.rd_atomic->responder;
+    }
+    if (changes.user_data) {
+        argument.mask |= DAPX_EP_MODIFY_USER_DATA;
+        argument.user_data = *changes.user_data;
+    }
+    return detail::command(fd(), argument, "cannot change the endpoint");
+}
+
+Result<void> Endpoint::qp_init(std::uint8_t port, std::uint16_t pkey_index) noexcept
+{
+    ::dapx_ep_modify argument{};
+    argument.ep = handle();
+    argument.mask = DAPX_EP_MODIFY_QP;
+    argument.qp_state = DAPX_QP_INIT;
+    argument.port = port;
+    argument.pkey_index = pkey_index;
+    return detail::command(fd(), argument, "cannot initialise the queue pair");
+}
+
+Result<void> Endpoint::qp_ready_to_receive(const ReadyToReceive& path) noexcept
+{
+    ::dapx_ep_modify argument{};
+    argument.ep = handle();
+    argument.mask = DAPX_EP_MODIFY_QP;
+    argument.qp_state = DAPX_QP_RTR;
+    argument.dest_qp_num = path.dest_qp_num;
+    argument.rq_psn = path.rq_psn;
+    std::copy(path.dgid.begin(), path.dgid.end(), argument.dgid);
+    argument.dlid = path.dlid;
+    argument.sgid_index = path.sgid_index;
+    argument.hop_limit = path.hop_limit;
+    argument.traffic_class = path.traffic_class;
+    argument.sl = path.sl;
+    argument.path_mtu = path.path_mtu;
+    argument.min_rnr_timer = path.min_rnr_timer;
+    argument.max_dest_rd_atomic = path.max_dest_rd_atomic;
+    return detail::command(fd(), argument, "cannot make the queue pair ready to receive");
+}
+
+Result<void> Endpoint::qp_ready_to_send(const ReadyToSend& options) noexcept
+{
+    ::dapx_ep_modify argument{};
+    argument.ep = handle();
+    argument.mask = DAPX_EP_MODIFY_QP;
+    argument.qp_state = DAPX_QP_RTS;
+    argument.sq_psn = options.sq_psn;
+    argument.timeout = options.timeout;
+    argument.retry_count = options.retry_count;
+    argument.rnr_retry = options.rnr_retry;
+    argument.max_rd_atomic = options.max_rd_atomic;
+    return detail::command(fd(), argument, "cannot make the queue pair ready to send");
+}
+
+} // namespace dapx

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <dapx/error.hpp>
+
+#include "explain.hpp"
+
+#include <dapx/post.hpp>
+
+namespace dapx {
+
+Error::Error(int code, std::string call, std::string message) noexcept
+    : code_(code), call_(std::move(call)), message_(std::move(message))
+{
+}
+
+Error explain(Post post, const char* call) noexcept
+{
+    const std::string attempt = std::string("cannot post (") + call + ")";
+    switch (post) {
+    case Post::full:
+        return Error(EAGAIN, call, attempt + ": the ring is full; take completions first");
+    case Post::bad_state:
+        return Error(EBADFD, call, attempt + ": the endpoint is not connected");
+    case Post::bad_request:
+        return Error(EINVAL, call,
+                     attempt + ": more segments or inline bytes than the endpoint was made for");
+    case Post::freed:
+        return Error(ENOENT, call, attempt + ": the endpoint was freed");
+    default:
+        return detail::explain(static_cast<int>(post), call, attempt);
+    }
+}
+
+} // namespace dapx

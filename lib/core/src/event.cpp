@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <dapx/event.hpp>
+
+#include <cstring>
+
+namespace dapx {
+
+const char* describe(Status status) noexcept
+{
+    switch (status) {
+    case Status::success:
+        return "success";
+    case Status::flushed:
+        return "not carried out, as the connection ended";
+    case Status::local_length:
+        return "message and buffer do not fit together";
+    case Status::local_operation:
+        return "malformed request";
+    case Status::local_protection:
+        return "memory that is not registered, or not for this";
+    case Status::bad_response:
+        return "the peer's answer makes no sense";
+    case Status::remote_access:
+        return "the peer does not give this access to its memory";
+    case Status::remote_invalid:
+        return "the peer calls the request invalid";
+    case Status::remote_operation:
+        return "the peer could not carry it out";
+    case Status::transport:
+        return "no answer from the peer after all retries";
+    case Status::receiver_not_ready:
+        return "the peer had no receive posted, to the last retry";
+    case Status::general:
+        return "an error of the device";
+    }
+    return "unknown status";
+}
+
+const char* describe(Opcode opcode) noexcept
+{
+    switch (opcode) {
+    case Opcode::send:
+        return "send";
+    case Opcode::send_imm:
+        return "send with immediate data";
+    case Opcode::rdma_write:
+        return "RDMA write";
+    case Opcode::rdma_write_imm:
+        return "RDMA write with immediate data";
+    case Opcode::rdma_read:
+        return "RDMA read";
+    case Opcode::compare_swap:
+        return "compare-and-swap";
+    case Opcode::fetch_add:
+        return "fetch-and-add";
+    case Opcode::recv:
+        return "receive";
+    case Opcode::recv_rdma_imm:
+        return "receive of an RDMA write's immediate data";
+    }
+    return "unknown operation";
+}
+
+const char* describe(Connection what) noexcept
+{
+    switch (what) {
+    case Connection::established:
+        return "connected";
+    case Connection::peer_rejected:
+        return "the peer rejected the connection";
+    case Connection::non_peer_rejected:
+        return "nobody listens there";
+    case Connection::accept_error:
+        return "the accepted connection did not come about";
+    case Connection::disconnected:
+        return "disconnected";
+    case Connection::broken:
+        return "the connection broke";
+    case Connection::timed_out:
+        return "no answer in time";
+    case Connection::unreachable:
+        return "there is no way to the address from this RDMA device";
+    }
+    return "unknown connection event";
+}
+
+const char* describe(CmEvent what) noexcept
+{
+    switch (what) {
+    case CmEvent::addr_resolved:
+        return "address resolved";
+    case CmEvent::addr_error:
+        return "the address cannot be reached from this RDMA device";
+    case CmEvent::route_resolved:
+        return "route resolved";
+    case CmEvent::route_error:
+        return "there is no route to the address";
+    }
+    return "unknown CM event";
+}
+
+const char* describe(AsyncEvent what) noexcept
+{
+    switch (what) {
+    case AsyncEvent::device_removed:
+        return "the RDMA device was removed";
+    case AsyncEvent::port_active:
+        return "a port came up";
+    case AsyncEvent::port_error:
+        return "a port went down";
+    case AsyncEvent::ep_error:
+        return "the device gave up an endpoint";
+    case AsyncEvent::srq_error:
+        return "the device gave up a shared receive queue";
+    }
+    return "unknown asynchronous event";
+}
+
+std::string Event::describe() const noexcept
+{
+    const auto with_cause = [this](const char* text) {
+        return error() == 0 ? std::string(text) : std::string(text) + ": " + std::strerror(error());
+    };
+    switch (type()) {
+    case EventType::none:
+        return "no event";
+    case EventType::completion:
+        // A failed completion tells no opcode.
+        return status() == Status::success
+                   ? std::string(dapx::describe(opcode())) + " done"
+                   : std::string("request failed: ") + dapx::describe(status());
+    case EventType::connection:
+        return with_cause(dapx::describe(connection()));
+    case EventType::connect_request:
+        return "a peer asks for a connection";
+    case EventType::cm:
+        return with_cause(dapx::describe(cm()));
+    case EventType::async:
+        return dapx::describe(async());
+    case EventType::software:
+        return "software event";
+    }
+    return "unknown event";
+}
+
+} // namespace dapx

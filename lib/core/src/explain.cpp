@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "explain.hpp"
+
+#include "sysfs.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include <grp.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dapx::detail {
+
+namespace {
+
+/// Cause, and remedy where there is one, of the errnos that mean the same for every command.
+std::string cause(int code) noexcept
+{
+    switch (code) {
+    case ENOTTY:
+        return "the dapx module that is loaded does not know this command; load one of this "
+               "library's version or newer ('modinfo dapx' shows the version)";
+    case E2BIG:
+        return "the dapx module that is loaded is older than this library and lacks what was "
+               "asked for; load a newer one";
+    case EBADE:
+        return "the device node is not dapx's";
+    case EINVAL:
+        return "a value is out of range; 'dapxctl info' and 'dapxctl devices' show the limits";
+    case EOPNOTSUPP:
+        return "this device, or this dapx module, does not support it";
+    case EOVERFLOW:
+        return "the address range wraps around";
+    case EFAULT:
+        return "not all of the memory is mapped";
+    case ENOENT:
+        return "the object does not exist (any more)";
+    case EBADFD:
+        return "the object's state does not permit it";
+    case EBUSY:
+        return "it is in use by another object; free that one first";
+    case EPERM:
+        return "the context belongs to the process that opened it; after fork() the child must "
+               "open its own";
+    case EACCES:
+        return "the memory is mapped with fewer rights than asked for";
+    case ENODEV:
+        return "no such RDMA device";
+    case EIO:
+        return "the RDMA device was removed; close the context and open another";
+    case ENOMEM:
+        return "out of memory";
+    case EDQUOT:
+        return "the limit of objects is reached; free some, or raise the dapx module's limits "
+               "('modinfo -p dapx' lists them)";
+    case EAGAIN:
+        return "no room in the ring; take events out first";
+    case EBADMSG:
+        return "the ring's indices were overwritten, by a stray write of this program";
+    case ETIMEDOUT:
+        return "timed out";
+    case EINTR:
+        return "interrupted by a signal";
+    case ECANCELED:
+        return "the object was freed meanwhile";
+    case EADDRNOTAVAIL:
+        return "the address is not one of this RDMA device; 'dapxctl devices' shows which are";
+    case EADDRINUSE:
+        return "the port is in use; choose another";
+    default:
+        return std::strerror(code);
+    }
+}
+
+std::string join(const std::vector<std::string>& names) noexcept
+{
+    std::string text;
+    for (const std::string& name : names)
+        text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+std::string group_name(gid_t gid) noexcept
+{
+    const ::group* entry = ::getgrgid(gid);
+    return entry != nullptr ? entry->gr_name : std::to_string(gid);
+}
+
+} // namespace
+
+std::string bytes_text(std::uint64_t bytes) noexcept
+{
+    static constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    std::size_t unit = 0;
+    while (unit + 1 < std::size(units) && bytes >= 1024 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        ++unit;
+    }
+    return std::to_string(bytes) + " " + units[unit];
+}
+
+Error explain(int code, std::string_view call, const std::string& attempt) noexcept
+{
+    return Error(code, std::string(call), attempt + ": " + cause(code));
+}
+
+Error explain_open(int code, const std::string& node, const std::string& sysfs) noexcept
+{
+    std::string text = "cannot open " + node + ": ";
+    switch (code) {
+    case ENOENT:
+    case ENXIO:
+    case ENODEV:
+        if (is_directory(sysfs + "/module/dapx"))
+            text += "the dapx module is loaded, but the device node is not here; in a container, "
+                    "pass it in (docker: --device /dev/dapx), else look at udev's log";
+        else
+            text += "the dapx module is not loaded; run 'modprobe dapx' as root";
+        break;
+    case EACCES:
+    case EPERM: {
+        struct ::stat info {};
+        if (::stat(node.c_str(), &info) == 0 && (info.st_mode & S_IRGRP) != 0 && info.st_gid != 0) {
+            const std::string group = group_name(info.st_gid);
+            text += "permission denied: it is for root and group " + group +
+                    "; run 'usermod -aG " + group + " USER' as root and log in again";
+        } else {
+            text += "permission denied: it is for root and group rdma; make it so with 'chgrp "
+                    "rdma " +
+                    node + "; chmod 660 " + node + "' as root, and join the group";
+        }
+        break;
+    }
+    case EMFILE:
+        text += "this process has too many open files; raise 'ulimit -n'";
+        break;
+    default:
+        text += std::strerror(code);
+    }
+    return Error(code, "open", std::move(text));
+}
+
+Error explain_attach(int code, const std::string& device, const std::string& sysfs) noexcept
+{
+    std::string text = "cannot use RDMA device " + device + ": ";
+    switch (code) {
+    case ENODEV: {
+        const std::vector<std::string> names = device_names(sysfs);
+        if (names.empty())
+            text = "there is no RDMA device " + device +
+                   ", nor any other; 'rdma link add rxe0 type rxe netdev eth0' as root makes one "
+                   "on a network interface";
+        else
+            text = "there is no RDMA device " + device + "; there are: " + join(names);
+        break;
+    }
+    case EOPNOTSUPP: {
+        const std::string driver = driver_name(device, sysfs);
+        text += driver.empty() ? "its driver" : "its driver, " + driver + ",";
+        text += " is not one that dapx knows to be safe; 'dapxctl devices' shows which can be used";
+        break;
+    }
+    case EBUSY:
+        text += "the context is bound to a device already; open another context";
+        break;
+    case EINVAL:
+        text += "that is no name of a device";
+        break;
+    default:
+        text += cause(code);
+    }
+    return Error(code, "DAPX_ATTACH", std::move(text));
+}
+
+Error explain_mr(int code, std::uint64_t length) noexcept
+{
+    std::string text = "cannot register " + bytes_text(length) + " of memory: ";
+    ::rlimit limit{};
+    switch (code) {
+    case ENOMEM:
+        if (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+            ::geteuid() != 0)
+            text += "this process may lock " + bytes_text(limit.rlim_cur) +
+                    " (RLIMIT_MEMLOCK); raise it with 'ulimit -l', or for good with a 'memlock' "
+                    "line in /etc/security/limits.conf";
+        else
+            text += "out of memory";
+        break;
+    case EACCES:
+        text += "it is mapped with fewer rights than asked for; map it writable, or ask for less";
+        break;
+    case EINVAL:
+        text += length == 0 ? "there must be at least one byte"
+                            : "rights of peers to write need local_write, and the length must be "
+                              "one that the device takes";
+        break;
+    default:
+        text += cause(code);
+    }
+    return Error(code, "DAPX_MR_CREATE", std::move(text));
+}
+
+} // namespace dapx::detail

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// Sentences for errnos: cause and remedy, for a person.
+#pragma once
+
+#include <dapx/error.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace dapx::detail {
+
+/// An Error that says "@p attempt: cause; remedy".
+[[nodiscard]] Error explain(int code, std::string_view call, const std::string& attempt) noexcept;
+
+/// Why open(2) of the device node failed. @p sysfs: where it is mounted.
+[[nodiscard]] Error explain_open(int code, const std::string& node,
+                                 const std::string& sysfs = "/sys") noexcept;
+
+/// Why DAPX_ATTACH failed.
+[[nodiscard]] Error explain_attach(int code, const std::string& device,
+                                   const std::string& sysfs = "/sys") noexcept;
+
+/// Why DAPX_MR_CREATE failed. @p length: bytes.
+[[nodiscard]] Error explain_mr(int code, std::uint64_t length) noexcept;
+
+/// "8 MiB", "64 KiB", "100 bytes": whole units only.
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes) noexcept;
+
+} // namespace dapx::detail

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "layout.hpp"
+
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+
+namespace dapx::detail {
+
+Result<void> check_layout(const ::dapx_ring_layout& layout, std::size_t entry_size) noexcept
+{
+    const auto word_fits = [&](std::uint32_t offset) {
+        return offset % alignof(std::uint32_t) == 0 &&
+               std::uint64_t{offset} + sizeof(std::uint32_t) <= layout.mmap_size;
+    };
+    const std::uint64_t end =
+        layout.entries_off + std::uint64_t{layout.depth} * std::uint64_t{layout.stride};
+    if (word_fits(layout.head_off) && word_fits(layout.tail_off) && word_fits(layout.flags_off) &&
+        layout.entries_off % alignof(std::uint64_t) == 0 &&
+        layout.stride % alignof(std::uint64_t) == 0 && layout.stride >= entry_size &&
+        std::has_single_bit(layout.depth) && end <= layout.mmap_size)
+        return {};
+    return std::unexpected(Error(EPROTO, "ring layout",
+                                 "the dapx module answered a ring layout that this library cannot "
+                                 "read; use a module and a library of one version"));
+}
+
+} // namespace dapx::detail

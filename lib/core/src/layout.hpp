@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#pragma once
+
+#include <dapx/dapx.h>
+#include <dapx/error.hpp>
+
+#include <cstddef>
+
+namespace dapx::detail {
+
+/// Whether a ring of @p entry_size or longer entries lies within its mapping as @p layout says.
+/// It comes from the module; what is checked here is that library and module speak one language.
+[[nodiscard]] Result<void> check_layout(const ::dapx_ring_layout& layout,
+                                        std::size_t entry_size) noexcept;
+
+} // namespace dapx::detail

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <dapx/object.hpp>
+
+#include "device.hpp"
+#include "ioctl.hpp"
+
+namespace dapx {
+
+namespace {
+
+int issue_free(int fd, std::uint32_t handle, ObjectType type, std::uint32_t flags) noexcept
+{
+    ::dapx_free argument{};
+    argument.flags = flags;
+    argument.handle = handle;
+    argument.type = static_cast<std::uint32_t>(type);
+    return detail::command(fd, argument);
+}
+
+} // namespace
+
+Result<void> Object::free() noexcept
+{
+    if (const int error = issue_free(fd(), handle_, type_, 0); error != 0)
+        return std::unexpected(detail::explain(error, "DAPX_FREE", "cannot free the object"));
+    handle_ = 0;
+    return {};
+}
+
+int Object::try_free() noexcept
+{
+    const int error = issue_free(
+        fd(), handle_, type_, type_ == ObjectType::cm ? std::uint32_t{DAPX_FREE_NOWAIT} : 0);
+    if (error == 0)
+        handle_ = 0;
+    return error;
+}
+
+int Object::fd() const noexcept
+{
+    return device_->fd();
+}
+
+void Object::dispose() noexcept
+{
+    // Nobody could act on an error, nor wait, in a destructor.
+    if (handle_ != 0)
+        (void)try_free();
+    handle_ = 0;
+}
+
+} // namespace dapx

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "sysfs.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace dapx::detail {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string class_path(const std::string& device, const std::string& sysfs) noexcept
+{
+    return sysfs + "/class/infiniband/" + device;
+}
+
+void add_once(std::vector<std::string>& names, const std::string& name) noexcept
+{
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+}
+
+/// GID 0 of an iWARP device is the Ethernet address of its interface: "0242:ac11:0002:0000:...".
+std::string netdev_of_gid(const std::string& gid, const std::string& sysfs) noexcept
+{
+    std::string digits;
+    for (const char c : gid)
+        if (c != ':')
+            digits += c;
+    digits.resize(std::min<std::size_t>(digits.size(), 12));
+    if (digits.size() < 12 || digits == std::string(12, '0'))
+        return {};
+    for (const std::string& name : list_directory(sysfs + "/class/net")) {
+        std::string mac = read_line(sysfs + "/class/net/" + name + "/address");
+        std::erase(mac, ':');
+        if (mac == digits)
+            return name;
+    }
+    return {};
+}
+
+} // namespace
+
+bool is_directory(const std::string& path) noexcept
+{
+    std::error_code ignored;
+    return fs::is_directory(path, ignored);
+}
+
+std::vector<std::string> list_directory(const std::string& path) noexcept
+{
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
+        names.push_back(it->path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::string read_line(const std::string& path) noexcept
+{
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+std::vector<std::string> device_names(const std::string& sysfs) noexcept
+{
+    return list_directory(sysfs + "/class/infiniband");
+}
+
+std::string driver_name(const std::string& device, const std::string& sysfs) noexcept
+{
+    const std::string path = class_path(device, sysfs);
+    // The software drivers have no device/driver link, or one that is the network card's.
+    const std::string description = read_line(path + "/node_desc");
+    if (description.starts_with("rxe"))
+        return "rxe";
+    if (description.starts_with("Software iWARP"))
+        return "siw";
+    std::error_code error;
+    const fs::path driver = fs::read_symlink(path + "/device/driver", error);
+    return error ? std::string() : driver.filename().string();
+}
+
+std::vector<std::string> port_netdevs(const std::string& device, const std::string& port,
+                                      const std::string& sysfs) noexcept
+{
+    const std::string path = class_path(device, sysfs);
+    const std::string table = path + "/ports/" + port + "/gid_attrs/ndevs";
+    std::vector<std::string> names;
+    for (const std::string& index : list_directory(table))
+        add_once(names, read_line(table + "/" + index));
+    if (names.empty())
+        add_once(names, read_line(path + "/parent"));
+    if (names.empty() && read_line(path + "/node_type").starts_with("4"))
+        add_once(names, netdev_of_gid(read_line(path + "/ports/" + port + "/gids/0"), sysfs));
+    return names;
+}
+
+} // namespace dapx::detail

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// What sysfs says of RDMA devices. @p sysfs: where it is mounted; tests have one of their own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dapx::detail {
+
+[[nodiscard]] bool is_directory(const std::string& path) noexcept;
+
+/// Names in a directory, sorted; none if it cannot be read.
+[[nodiscard]] std::vector<std::string> list_directory(const std::string& path) noexcept;
+
+/// The first line of a file; "" if it cannot be read (as unused entries of tables cannot).
+[[nodiscard]] std::string read_line(const std::string& path) noexcept;
+
+/// RDMA devices, sorted.
+[[nodiscard]] std::vector<std::string> device_names(const std::string& sysfs) noexcept;
+
+/// "rxe", "siw", "mlx5_core"; "" if nothing tells.
+[[nodiscard]] std::string driver_name(const std::string& device, const std::string& sysfs) noexcept;
+
+/// Network interfaces of one port, without repetition; @p port from 1.
+[[nodiscard]] std::vector<std::string> port_netdevs(const std::string& device,
+                                                    const std::string& port,
+                                                    const std::string& sysfs) noexcept;
+
+} // namespace dapx::detail
