@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# The module is built by kbuild, everything else by CMake; both write into build/ only. 'make help' lists the targets.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BUILD   := build
+jobs    := $(shell nproc)
+
+# The default kernel is the newest Debian package of the 6.12 series.
+default_kernel := 6.12
+kernel   = $(or $(KERNEL),$(default_kernel))
+run      = selftests/vm/run --kernel $(kernel) $(if $(TIMEOUT),--timeout $(TIMEOUT)) $(RUN_OPTIONS)
+require := packaging/require
+# Only the targets that the README promises this of install packages; the others name what is missing.
+install_missing := DAPX_INSTALL=yes $(require) --install
+
+.PHONY: all
+all: module programs ## module for the default kernel, library, tools and tests (KDIR=... for another kernel)
+
+.PHONY: help
+help: ## this list
+	@echo 'Targets (variables in brackets):'
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
+		while IFS="$$(printf '\t')" read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+# --- building ---------------------------------------------------------------------------------------------------
+
+.PHONY: packages
+packages:
+	@$(require) build
+
+# The release that 'make install' installs is the one last built here.
+.PHONY: module
+module: packages
+	@mkdir -p $(BUILD)/kmod
+	@kdir='$(KDIR)'; \
+	if [ -z "$$kdir" ]; then kdir=$$(selftests/vm/kernel $(kernel))/build || exit 1; fi; \
+	packaging/build-kmod "$$kdir" $(BUILD)/kmod >$(BUILD)/kmod/.release.new && \
+		mv $(BUILD)/kmod/.release.new $(BUILD)/kmod/release
+
+.PHONY: programs
+programs: packages
+	@packaging/build-programs $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+.PHONY: install
+install: ## put what 'make' built in place [DESTDIR, PREFIX]
+	@test -e $(BUILD)/kmod/release && test -e $(BUILD)/CMakeCache.txt || \
+		{ echo "dapx: nothing is built yet: run 'make' first" >&2; exit 1; }
+	install -D -m 644 $(BUILD)/kmod/$$(cat $(BUILD)/kmod/release)/dapx.ko \
+		$(DESTDIR)/lib/modules/$$(cat $(BUILD)/kmod/release)/updates/dapx.ko
+	$(if $(DESTDIR),,depmod $$(cat $(BUILD)/kmod/release))
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+.PHONY: uninstall
+uninstall: ## remove what 'make install' put in place [DESTDIR, PREFIX]
+	@packaging/uninstall $(BUILD) '$(DESTDIR)' '$(PREFIX)'
+
+.PHONY: clean
+clean: ## remove build/ (the kernels in the cache stay)
+	rm -rf $(BUILD)
+
+# --- trying it out ----------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: ## send a file between two RDMA hosts in the virtual machine
+	@$(install_missing) build run
+	@DAPX_INSTALL=yes $(MAKE) --no-print-directory all
+	@$(run) selftests/demo.sh
+
+.PHONY: vm
+vm: all ## run CMD='...' as root in the virtual machine [KERNEL=6.1|6.12|debug, MACHINES=2, TIMEOUT]
+	@$(require) run
+	@test -n "$$DAPX_VM_CMD" || { echo "usage: make vm CMD='...' [KERNEL=6.1|6.12|debug] [MACHINES=2]" >&2; exit 2; }
+	@$(run) $(if $(MACHINES),--machines $(MACHINES)) -- "$$DAPX_VM_CMD"
+
+.PHONY: vm-shell
+vm-shell: all ## a shell in the virtual machine [KERNEL]
+	@$(require) run
+	@$(run) --shell
+
+# --- checking ---------------------------------------------------------------------------------------------------
+
+.PHONY: check
+check: ## host unit tests, then everything else on both stock kernels [KERNEL=6.1|6.12|debug, TESTS='name ...', V=1]
+	@$(install_missing) build run check $(if $(filter debug,$(KERNEL)),debug)
+	@selftests/check $(or $(KERNEL),6.1 6.12)
+
+.PHONY: check-debug
+check-debug: ## the same on a kernel with KASAN, lockdep, kmemleak and fault injection (built on first use)
+	@$(install_missing) build run check debug
+	@selftests/check debug
+
+.PHONY: check-full
+check-full: ## the same on all three kernels with unscaled counts, then the mutants: hours
+	@$(install_missing) build run check debug
+	@DAPX_SCALE=full selftests/check 6.1 6.12 debug
+	@$(MAKE) --no-print-directory mutants
+
+.PHONY: mutants
+mutants: ## take one guarantee after the other out of the code: the test named for it must fail
+	@$(install_missing) build run check debug
+	@selftests/mutants/run
+
+.PHONY: bench
+bench: ## compare with libibverbs; table, and build/bench.json [KERNEL]
+	@$(install_missing) build run
+	@DAPX_INSTALL=yes $(MAKE) --no-print-directory all
+	@rm -f $(BUILD)/vm/out/bench.json
+	@$(run) --timeout 1800 selftests/bench/run
+	@cp $(BUILD)/vm/out/bench.json $(BUILD)/bench.json
+	@selftests/bench-table $(BUILD)/bench.json
+
+.PHONY: lint
+lint: ## checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck
+	@$(install_missing) build run check lint
+	@selftests/lint
+
+# The command is the guest's shell's to expand, so its $ must not be make's.
+export DAPX_VM_CMD := $(value CMD)
+unexport CMD
+export V TESTS
