@@ -1,0 +1,882 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: connection manager ids: the consumer's, listeners, requests, and those
+ * made for an endpoint
+ */
+#include <linux/slab.h>
+#include <rdma/ib_cm.h>
+
+#include "dapx_private.h"
+
+/* For resolution without a deadline. */
+#define DAPX_RESOLVE_TIMEOUT_MS 10000
+
+static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
+
+static struct dapx_cm *dapx_cm_of(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_cm, obj);
+}
+
+bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET || addr->ss_family == AF_INET6;
+}
+
+/* 0: it has passed */
+int dapx_cm_timeout_ms(u64 deadline)
+{
+	u64 now = ktime_get_ns();
+
+	if (deadline == DAPX_NO_DEADLINE)
+		return DAPX_RESOLVE_TIMEOUT_MS;
+	if (deadline <= now)
+		return 0;
+	return min_t(u64, DIV_ROUND_UP_ULL(deadline - now, NSEC_PER_MSEC), 3600 * MSEC_PER_SEC);
+}
+
+static int dapx_cm_create_id(struct dapx_cm *cm)
+{
+	struct rdma_cm_id *id;
+
+	id = rdma_create_id(cm->obj.ctx->net, dapx_cm_handler, cm, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	mutex_lock(&cm->id_mutex);
+	cm->id = id;
+	mutex_unlock(&cm->id_mutex);
+	return 0;
+}
+
+static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
+{
+	struct dapx_object *obj;
+	struct dapx_cm *cm;
+
+	obj = dapx_object_alloc(ctx, &dapx_cm_class);
+	if (IS_ERR(obj))
+		return ERR_CAST(obj);
+	cm = dapx_cm_of(obj);
+	mutex_init(&cm->id_mutex);
+	spin_lock_init(&cm->lock);
+	INIT_LIST_HEAD(&cm->requests);
+	INIT_LIST_HEAD(&cm->entry);
+	init_waitqueue_head(&cm->acked);
+	dapx_event_node_init(&cm->addr_event, obj, NULL);
+	dapx_event_node_init(&cm->route_event, obj, NULL);
+	dapx_event_node_init(&cm->request_event, obj, NULL);
+	return cm;
+}
+
+/* An id of the module's own: no handle, gone with its endpoint. */
+struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep)
+{
+	struct dapx_cm *cm;
+	int ret;
+
+	cm = dapx_cm_alloc(ep->obj.ctx);
+	if (IS_ERR(cm))
+		return cm;
+	dapx_object_hide(&cm->obj);
+	cm->state = DAPX_CM_ATTACHED;
+	cm->ep = ep;
+	ret = dapx_cm_create_id(cm);
+	if (ret) {
+		dapx_object_put(&cm->obj);
+		return ERR_PTR(ret);
+	}
+	return cm;
+}
+
+/*
+ * Cancels whatever is going on, and waits for callbacks. The peer of a set-up
+ * sees a reject, that of a connection a disconnect.
+ */
+void dapx_cm_shutdown(struct dapx_cm *cm)
+{
+	struct rdma_cm_id *id;
+
+	mutex_lock(&cm->id_mutex);
+	id = cm->id;
+	cm->id = NULL;
+	mutex_unlock(&cm->id_mutex);
+	if (id)
+		rdma_destroy_id(id);
+}
+
+/* Starts, or answers, a disconnect. */
+void dapx_cm_disconnect(struct dapx_cm *cm)
+{
+	if (!cm)
+		return;
+	mutex_lock(&cm->id_mutex);
+	if (cm->id)
+		rdma_disconnect(cm->id);
+	mutex_unlock(&cm->id_mutex);
+}
+
+/* A message came in before the last one of the handshake. */
+void dapx_cm_established(struct dapx_cm *cm)
+{
+	if (!cm)
+		return;
+	mutex_lock(&cm->id_mutex);
+	if (cm->id)
+		rdma_notify(cm->id, IB_EVENT_COMM_EST);
+	mutex_unlock(&cm->id_mutex);
+}
+
+void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
+		       struct __kernel_sockaddr_storage *remote)
+{
+	mutex_lock(&cm->id_mutex);
+	if (cm->id) {
+		*local = cm->id->route.addr.src_addr;
+		*remote = cm->id->route.addr.dst_addr;
+	}
+	mutex_unlock(&cm->id_mutex);
+}
+
+/* The endpoint is done with the id, which was shut down. */
+void dapx_cm_release_ep(struct dapx_cm *cm)
+{
+	spin_lock_irq(&cm->lock);
+	cm->ep = NULL;
+	cm->state = DAPX_CM_ENDED;
+	spin_unlock_irq(&cm->lock);
+	if (cm->obj.handle)
+		dapx_object_unuse(&cm->obj);
+	else
+		dapx_object_put(&cm->obj);
+}
+
+/* ------------------------------------------------------------------ requests */
+
+/* Who gets true answers the request; see dapx_cm_unclaim_request(). */
+bool dapx_cm_claim_request(struct dapx_cm *cm)
+{
+	bool claimed = false;
+
+	spin_lock_irq(&cm->lock);
+	if (cm->state == DAPX_CM_REQUEST) {
+		cm->state = DAPX_CM_ATTACHED;
+		claimed = true;
+	}
+	spin_unlock_irq(&cm->lock);
+	return claimed;
+}
+
+/* The endpoint that was reserved or made for a request that came to nothing. */
+static void dapx_cm_return_candidate(struct dapx_cm *cm)
+{
+	struct dapx_ep *ep = cm->candidate;
+
+	if (!ep)
+		return;
+	cm->candidate = NULL;
+	mutex_lock(&ep->obj.mutex);
+	if (ep->tentative) {
+		if (!dapx_object_unpublish(&ep->obj)) {
+			ep->obj.class->destroy(&ep->obj);
+			dapx_object_put(&ep->obj);
+		}
+	} else {
+		spin_lock_irq(&ep->lock);
+		if (!ep->dead && (ep->state == DAPX_EP_PASSIVE_PENDING ||
+				  ep->state == DAPX_EP_RESERVED))
+			dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
+		spin_unlock_irq(&ep->lock);
+	}
+	mutex_unlock(&ep->obj.mutex);
+	dapx_object_put(&ep->obj);
+}
+
+static void dapx_cm_leave_listener(struct dapx_cm *cm)
+{
+	struct dapx_cm *listener = cm->listener;
+
+	if (!listener)
+		return;
+	spin_lock_irq(&listener->lock);
+	if (!list_empty(&cm->entry)) {
+		list_del_init(&cm->entry);
+		listener->num_requests--;
+	}
+	spin_unlock_irq(&listener->lock);
+	cm->listener = NULL;
+	dapx_evd_drop(cm->evd, &cm->obj);
+	dapx_object_put(&cm->evd->obj);
+	cm->evd = NULL;
+	dapx_object_put(&listener->obj);
+}
+
+/* A claimed request is not accepted: its peer is told, its handle is gone. */
+static void dapx_cm_end_request(struct dapx_cm *cm)
+{
+	dapx_cm_shutdown(cm);
+	dapx_cm_leave_listener(cm);
+	dapx_cm_return_candidate(cm);
+	if (!dapx_object_unpublish(&cm->obj))
+		dapx_object_put(&cm->obj);
+}
+
+/* An accept failed. If the listener went meanwhile, nobody else ends the request. */
+void dapx_cm_unclaim_request(struct dapx_cm *cm)
+{
+	bool orphan;
+
+	spin_lock_irq(&cm->lock);
+	orphan = cm->orphan;
+	if (!orphan)
+		cm->state = DAPX_CM_REQUEST;
+	spin_unlock_irq(&cm->lock);
+	if (orphan)
+		dapx_cm_end_request(cm);
+}
+
+/* The id is now the endpoint's, which takes over the reference of the handle. */
+void dapx_cm_request_accepted(struct dapx_cm *cm)
+{
+	dapx_cm_leave_listener(cm);
+	dapx_object_unpublish(&cm->obj);
+	cm->obj.handle = 0;
+	if (cm->candidate)
+		dapx_object_put(&cm->candidate->obj);
+	cm->candidate = NULL;
+}
+
+static struct dapx_ep *dapx_cm_make_candidate(struct dapx_cm *listener)
+{
+	struct dapx_ep *ep;
+
+	switch (listener->mode) {
+	case DAPX_LISTEN_RESERVED:
+		spin_lock_irq(&listener->lock);
+		ep = listener->reserved;
+		listener->reserved = NULL;
+		spin_unlock_irq(&listener->lock);
+		if (!ep)
+			return ERR_PTR(-EBUSY);
+		spin_lock_irq(&ep->lock);
+		dapx_ep_set_state(ep, DAPX_EP_PASSIVE_PENDING);
+		spin_unlock_irq(&ep->lock);
+		return ep;
+	case DAPX_LISTEN_TENTATIVE:
+		ep = dapx_ep_alloc(listener->obj.ctx, &listener->attr, false);
+		if (IS_ERR(ep))
+			return ep;
+		spin_lock_irq(&ep->lock);
+		ep->tentative = true;
+		dapx_ep_set_state(ep, DAPX_EP_TENTATIVE_PENDING);
+		spin_unlock_irq(&ep->lock);
+		kref_get(&ep->obj.kref);
+		dapx_object_publish(&ep->obj);
+		return ep;
+	default:
+		return NULL;
+	}
+}
+
+/* A failure makes rdma_cm reject the request and destroy @id. */
+static int dapx_cm_request(struct dapx_cm *listener, struct rdma_cm_id *id,
+			   struct rdma_cm_event *event)
+{
+	struct dapx_context *ctx = listener->obj.ctx;
+	const struct rdma_conn_param *conn = &event->param.conn;
+	struct dapx_ep *ep;
+	struct dapx_cm *cm;
+	int ret;
+
+	/* A listener on every address is reached through other devices, too. */
+	if (READ_ONCE(ctx->dead) || id->device != ctx->dev->ibdev)
+		return -ENODEV;
+
+	spin_lock_irq(&listener->lock);
+	if (listener->closing || listener->num_requests >= listener->backlog) {
+		spin_unlock_irq(&listener->lock);
+		return -EBUSY;
+	}
+	listener->num_requests++;
+	spin_unlock_irq(&listener->lock);
+
+	cm = dapx_cm_alloc(ctx);
+	if (IS_ERR(cm)) {
+		ret = PTR_ERR(cm);
+		goto err_count;
+	}
+	ep = dapx_cm_make_candidate(listener);
+	if (IS_ERR(ep)) {
+		ret = PTR_ERR(ep);
+		dapx_object_abort(&cm->obj);
+		goto err_count;
+	}
+	cm->candidate = ep;
+	cm->state = DAPX_CM_REQUEST;
+	cm->obj.user_data = listener->obj.user_data;
+	cm->responder_resources = conn->responder_resources;
+	cm->initiator_depth = conn->initiator_depth;
+	cm->remote_qp_num = conn->qp_num;
+	cm->private_data_len = min_t(u32, conn->private_data_len, sizeof(cm->private_data));
+	if (cm->private_data_len)
+		memcpy(cm->private_data, conn->private_data, cm->private_data_len);
+	cm->id = id;
+	id->context = cm;
+
+	kref_get(&listener->obj.kref);
+	cm->listener = listener;
+	kref_get(&listener->evd->obj.kref);
+	cm->evd = listener->evd;
+
+	cm->request_event.solicited = true;
+	cm->request_event.event = (struct dapx_event) {
+		.type = DAPX_EVENT_CONNECT_REQUEST,
+		.handle = listener->obj.handle,
+		.user_data = listener->obj.user_data,
+		.request = { .cm = cm->obj.handle, .ep = ep ? ep->obj.handle : 0 },
+	};
+	spin_lock_irq(&listener->lock);
+	list_add_tail(&cm->entry, &listener->requests);
+	listener->unacked++;
+	spin_unlock_irq(&listener->lock);
+	dapx_object_publish(&cm->obj);
+	dapx_evd_post(listener->evd, &cm->request_event);
+	return 0;
+
+err_count:
+	spin_lock_irq(&listener->lock);
+	listener->num_requests--;
+	spin_unlock_irq(&listener->lock);
+	return ret;
+}
+
+/* ----------------------------------------------------------------- callbacks */
+
+static void dapx_cm_event(struct dapx_cm *cm, struct dapx_event_node *node,
+			  enum dapx_cm_state state, u32 what, int error)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cm->lock, flags);
+	if (!cm->closing) {
+		cm->state = state;
+		cm->unacked++;
+		node->solicited = true;
+		node->event = (struct dapx_event) {
+			.type = DAPX_EVENT_CM,
+			.handle = cm->obj.handle,
+			.user_data = cm->obj.user_data,
+			.cm = { .what = what, .error = error },
+		};
+		dapx_evd_post(cm->evd, node);
+	}
+	spin_unlock_irqrestore(&cm->lock, flags);
+}
+
+static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct dapx_cm *cm = id->context;
+
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return dapx_cm_request(cm, id, event);
+	if (cm->ep)
+		return dapx_ep_cm_event(cm->ep, id, event);
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (id->device == cm->obj.ctx->dev->ibdev)
+			dapx_cm_event(cm, &cm->addr_event, DAPX_CM_ADDR_READY,
+				      DAPX_CM_ADDR_RESOLVED, 0);
+		else
+			dapx_cm_event(cm, &cm->addr_event, DAPX_CM_ENDED, DAPX_CM_ADDR_ERROR,
+				      -EADDRNOTAVAIL);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		dapx_cm_event(cm, &cm->addr_event, DAPX_CM_BOUND, DAPX_CM_ADDR_ERROR,
+			      event->status);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		dapx_cm_event(cm, &cm->route_event, DAPX_CM_ROUTE_READY,
+			      DAPX_CM_ROUTE_RESOLVED, 0);
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		dapx_cm_event(cm, &cm->route_event, DAPX_CM_ADDR_READY, DAPX_CM_ROUTE_ERROR,
+			      event->status);
+		break;
+	default:
+		/* A request whose peer gave up: accepting it will fail. */
+		break;
+	}
+	return 0;
+}
+
+/* ----------------------------------------------------------------- lifetime */
+
+bool dapx_cm_listener(struct dapx_cm *cm)
+{
+	return READ_ONCE(cm->state) == DAPX_CM_LISTENING;
+}
+
+static void dapx_cm_destroy_listener(struct dapx_cm *listener)
+{
+	struct dapx_cm *cm;
+	bool ours;
+
+	/* No callback any more, so no new requests. */
+	for (;;) {
+		spin_lock_irq(&listener->lock);
+		cm = list_first_entry_or_null(&listener->requests, struct dapx_cm, entry);
+		if (cm) {
+			list_del_init(&cm->entry);
+			listener->num_requests--;
+			kref_get(&cm->obj.kref);
+		}
+		spin_unlock_irq(&listener->lock);
+		if (!cm)
+			break;
+		spin_lock_irq(&cm->lock);
+		ours = cm->state == DAPX_CM_REQUEST;
+		if (ours)
+			cm->state = DAPX_CM_ATTACHED;
+		else
+			cm->orphan = true;
+		spin_unlock_irq(&cm->lock);
+		if (ours)
+			dapx_cm_end_request(cm);
+		dapx_object_put(&cm->obj);
+	}
+	/* Reserved for a request that never came. */
+	listener->candidate = listener->reserved;
+	listener->reserved = NULL;
+	dapx_cm_return_candidate(listener);
+}
+
+static void dapx_cm_destroy(struct dapx_object *obj)
+{
+	struct dapx_cm *cm = dapx_cm_of(obj);
+	bool listener = dapx_cm_listener(cm);
+
+	spin_lock_irq(&cm->lock);
+	cm->closing = true;
+	spin_unlock_irq(&cm->lock);
+	dapx_cm_shutdown(cm);
+	if (listener)
+		dapx_cm_destroy_listener(cm);
+	if (cm->listener) {
+		dapx_cm_leave_listener(cm);
+		dapx_cm_return_candidate(cm);
+	} else if (cm->evd) {
+		dapx_evd_drop(cm->evd, obj);
+		dapx_object_unuse(&cm->evd->obj);
+		cm->evd = NULL;
+	}
+	wake_up_all(&cm->acked);
+}
+
+/* 0: the id is ours to destroy. 1: events have to be acknowledged first. */
+static int dapx_cm_try_free(struct dapx_cm *cm)
+{
+	int ret = 0;
+
+	spin_lock_irq(&cm->lock);
+	if (cm->state == DAPX_CM_ATTACHED)
+		ret = -EBUSY;
+	else if (cm->unacked)
+		ret = 1;
+	else
+		cm->closing = true;	/* no event from here on */
+	spin_unlock_irq(&cm->lock);
+	if (ret)
+		return ret;
+	ret = dapx_object_unpublish(&cm->obj);
+	if (ret == -EBUSY) {
+		spin_lock_irq(&cm->lock);
+		cm->closing = false;
+		spin_unlock_irq(&cm->lock);
+	}
+	return ret;
+}
+
+static int dapx_cm_free(struct dapx_object *obj, u32 flags)
+{
+	struct dapx_context *ctx = obj->ctx;
+	struct dapx_cm *cm = dapx_cm_of(obj);
+	int ret;
+
+	if (cm->listener) {
+		/* A request: freeing it is saying no. */
+		if (!dapx_cm_claim_request(cm))
+			return -EBUSY;
+		dapx_cm_end_request(cm);
+		return 0;
+	}
+
+	for (;;) {
+		mutex_lock(&obj->mutex);
+		ret = dapx_cm_try_free(cm);
+		if (!ret)
+			dapx_cm_destroy(obj);
+		mutex_unlock(&obj->mutex);
+		if (!ret)
+			dapx_object_put(obj);
+		if (ret <= 0)
+			return ret;
+		if (flags & DAPX_FREE_NOWAIT)
+			return -EBUSY;
+
+		/* Outside of the context, which can be torn down meanwhile. */
+		dapx_context_leave(ctx);
+		ret = wait_event_interruptible(cm->acked, !READ_ONCE(cm->unacked) ||
+						       READ_ONCE(cm->closing));
+		down_read(&ctx->sem);
+		if (READ_ONCE(ctx->dead))
+			return -EIO;
+		if (ret)
+			return -EINTR;
+	}
+}
+
+static u32 dapx_cm_object_state(struct dapx_object *obj)
+{
+	return READ_ONCE(dapx_cm_of(obj)->state);
+}
+
+const struct dapx_object_class dapx_cm_class = {
+	.type = DAPX_OBJECT_CM,
+	.size = sizeof(struct dapx_cm),
+	.free = dapx_cm_free,
+	.destroy = dapx_cm_destroy,
+	.state = dapx_cm_object_state,
+};
+
+/* ------------------------------------------------------------------ commands */
+
+static struct dapx_cm *dapx_cm_get(struct dapx_context *ctx, u32 handle)
+{
+	struct dapx_object *obj = dapx_object_get(ctx, handle, DAPX_OBJECT_CM);
+
+	return IS_ERR(obj) ? ERR_CAST(obj) : dapx_cm_of(obj);
+}
+
+int dapx_cmd_cm_create(struct dapx_ucmd *ucmd)
+{
+	struct dapx_cm_create *cmd = ucmd->cmd;
+	struct dapx_object *evd_obj;
+	struct dapx_cm *cm;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	evd_obj = dapx_object_use(ucmd->ctx, cmd->evd, DAPX_OBJECT_EVD);
+	if (IS_ERR(evd_obj))
+		return PTR_ERR(evd_obj);
+	cm = dapx_cm_alloc(ucmd->ctx);
+	if (IS_ERR(cm)) {
+		dapx_object_unuse(evd_obj);
+		return PTR_ERR(cm);
+	}
+	cm->evd = container_of(evd_obj, struct dapx_evd, obj);
+	cm->obj.user_data = cmd->user_data;
+	ret = dapx_cm_create_id(cm);
+	if (!ret) {
+		cmd->out_cm = cm->obj.handle;
+		ret = dapx_respond(ucmd);
+	}
+	if (ret) {
+		dapx_cm_destroy(&cm->obj);
+		dapx_object_abort(&cm->obj);
+		return ret;
+	}
+	dapx_object_publish(&cm->obj);
+	return 0;
+}
+
+int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
+{
+	struct dapx_cm_bind *cmd = ucmd->cmd;
+	struct dapx_cm *cm;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
+	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+	mutex_lock(&cm->obj.mutex);
+	if (!dapx_addr_valid(&cmd->addr)) {
+		ret = -EINVAL;
+	} else if (cm->state != DAPX_CM_IDLE || !cm->id) {
+		ret = -EBADFD;
+	} else {
+		ret = rdma_bind_addr(cm->id, (struct sockaddr *)&cmd->addr);
+		if (ret == -ENODEV)
+			ret = -EADDRNOTAVAIL;
+		if (!ret && cm->id->device && cm->id->device != cm->obj.ctx->dev->ibdev) {
+			/* Bound to another device for good: begin anew. */
+			ret = -EADDRNOTAVAIL;
+			dapx_cm_shutdown(cm);
+			if (dapx_cm_create_id(cm))
+				WRITE_ONCE(cm->state, DAPX_CM_ENDED);
+		}
+		if (!ret)
+			WRITE_ONCE(cm->state, DAPX_CM_BOUND);
+	}
+	mutex_unlock(&cm->obj.mutex);
+	dapx_object_put(&cm->obj);
+	return ret;
+}
+
+/* Takes an endpoint for a listener; cm->obj.mutex nests in its mutex. */
+static int dapx_cm_reserve(struct dapx_cm *cm, struct dapx_ep *ep)
+{
+	int ret = -EBADFD;
+
+	spin_lock_irq(&ep->lock);
+	if (!ep->dead && ep->state == DAPX_EP_UNCONNECTED && !ep->cm &&
+	    ep->qp_state == IB_QPS_RESET) {
+		dapx_ep_set_state(ep, DAPX_EP_RESERVED);
+		ret = 0;
+	}
+	spin_unlock_irq(&ep->lock);
+	if (ret)
+		return ret;
+	kref_get(&ep->obj.kref);
+	cm->reserved = ep;
+	return 0;
+}
+
+static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cmd,
+			     struct dapx_ep *ep)
+{
+	int ret;
+
+	if (cm->state != DAPX_CM_BOUND || !cm->id)
+		return -EBADFD;
+	if (ep) {
+		ret = dapx_cm_reserve(cm, ep);
+		if (ret)
+			return ret;
+	}
+	cm->mode = cmd->mode;
+	cm->attr = cmd->attr;
+	cm->backlog = cmd->backlog ? cmd->backlog : dapx_max_backlog;
+	/* Before: requests may come before rdma_listen() returns. */
+	WRITE_ONCE(cm->state, DAPX_CM_LISTENING);
+	ret = rdma_listen(cm->id, min_t(u32, cm->backlog, INT_MAX));
+	if (!ret)
+		return 0;
+
+	WRITE_ONCE(cm->state, DAPX_CM_BOUND);
+	if (ep) {
+		cm->reserved = NULL;
+		spin_lock_irq(&ep->lock);
+		dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
+		spin_unlock_irq(&ep->lock);
+		dapx_object_put(&ep->obj);
+	}
+	return ret;
+}
+
+int dapx_cmd_cm_listen(struct dapx_ucmd *ucmd)
+{
+	struct dapx_cm_listen *cmd = ucmd->cmd;
+	struct dapx_object *ep_obj = NULL;
+	struct dapx_cm *cm;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved || cmd->mode > DAPX_LISTEN_TENTATIVE ||
+	    cmd->backlog > dapx_max_backlog)
+		return -EINVAL;
+	if (cmd->mode == DAPX_LISTEN_TENTATIVE) {
+		ret = dapx_ep_attr_check(ucmd->ctx, &cmd->attr, false);
+		if (ret)
+			return ret;
+	} else if (memchr_inv(&cmd->attr, 0, sizeof(cmd->attr))) {
+		return -EINVAL;
+	}
+	if (cmd->mode != DAPX_LISTEN_RESERVED && cmd->ep)
+		return -EINVAL;
+
+	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+	if (cmd->mode == DAPX_LISTEN_RESERVED) {
+		ep_obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
+		if (IS_ERR(ep_obj)) {
+			ret = PTR_ERR(ep_obj);
+			goto out;
+		}
+		mutex_lock(&ep_obj->mutex);
+	}
+	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
+	ret = dapx_cm_listen_on(cm, cmd,
+				ep_obj ? container_of(ep_obj, struct dapx_ep, obj) : NULL);
+	mutex_unlock(&cm->obj.mutex);
+	if (ep_obj) {
+		mutex_unlock(&ep_obj->mutex);
+		dapx_object_put(ep_obj);
+	}
+out:
+	dapx_object_put(&cm->obj);
+	return ret;
+}
+
+/* Between the step's states; @node is that of its event. */
+static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd, int timeout_ms)
+{
+	struct sockaddr *src = cmd->src.ss_family ? (struct sockaddr *)&cmd->src : NULL;
+	bool addr = cmd->what == DAPX_RESOLVE_ADDR;
+	struct dapx_event_node *node = addr ? &cm->addr_event : &cm->route_event;
+	enum dapx_cm_state from;
+	int ret = -EBADFD;
+
+	spin_lock_irq(&cm->lock);
+	from = cm->state;
+	if (!cm->id || cm->closing)
+		;
+	else if (READ_ONCE(node->pending))
+		ret = -EBUSY;	/* an earlier step's event still waits for room */
+	else if (addr ? from == DAPX_CM_IDLE || from == DAPX_CM_BOUND :
+			from == DAPX_CM_ADDR_READY)
+		ret = 0;
+	if (!ret)
+		cm->state = DAPX_CM_RESOLVING;
+	spin_unlock_irq(&cm->lock);
+	if (ret)
+		return ret;
+
+	if (addr)
+		ret = rdma_resolve_addr(cm->id, src, (struct sockaddr *)&cmd->dst, timeout_ms);
+	else
+		ret = rdma_resolve_route(cm->id, timeout_ms);
+	if (ret) {
+		spin_lock_irq(&cm->lock);
+		cm->state = from;
+		spin_unlock_irq(&cm->lock);
+	}
+	return ret == -ENODEV ? -EADDRNOTAVAIL : ret;
+}
+
+int dapx_cmd_cm_resolve(struct dapx_ucmd *ucmd)
+{
+	struct dapx_cm_resolve *cmd = ucmd->cmd;
+	int timeout_ms = dapx_cm_timeout_ms(cmd->deadline);
+	struct dapx_cm *cm;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+	switch (cmd->what) {
+	case DAPX_RESOLVE_ADDR:
+		ret = dapx_addr_valid(&cmd->dst) &&
+		      (!cmd->src.ss_family || cmd->src.ss_family == cmd->dst.ss_family) ?
+		      0 : -EINVAL;
+		break;
+	case DAPX_RESOLVE_ROUTE:
+		ret = cmd->dst.ss_family || cmd->src.ss_family ? -EINVAL : 0;
+		break;
+	default:
+		ret = -EINVAL;
+		break;
+	}
+	if (!ret && !timeout_ms)
+		ret = -ETIMEDOUT;
+	if (!ret) {
+		mutex_lock(&cm->obj.mutex);
+		ret = dapx_cm_resolve_step(cm, cmd, timeout_ms);
+		mutex_unlock(&cm->obj.mutex);
+	}
+	dapx_object_put(&cm->obj);
+	return ret;
+}
+
+int dapx_cmd_cm_query(struct dapx_ucmd *ucmd)
+{
+	struct dapx_cm_query *cmd = ucmd->cmd;
+	struct dapx_ep *ep;
+	struct dapx_cm *cm;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
+	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+
+	memset(&cmd->out_local, 0, sizeof(cmd->out_local));
+	memset(&cmd->out_remote, 0, sizeof(cmd->out_remote));
+	spin_lock_irq(&cm->lock);
+	ep = cm->ep ? cm->ep : cm->candidate ? cm->candidate : cm->reserved;
+	cmd->out_state = cm->state;
+	cmd->out_ep = ep ? ep->obj.handle : 0;
+	cmd->out_evd = cm->evd ? cm->evd->obj.handle : 0;
+	cmd->out_requests = cm->num_requests;
+	cmd->out_unacked = cm->unacked;
+	cmd->out_user_data = cm->obj.user_data;
+	cmd->out_listener = cm->listener ? cm->listener->obj.handle : 0;
+	cmd->out_private_data_len = cm->private_data_len;
+	memcpy(cmd->out_private_data, cm->private_data, sizeof(cm->private_data));
+	spin_unlock_irq(&cm->lock);
+	dapx_cm_addresses(cm, &cmd->out_local, &cmd->out_remote);
+	ret = dapx_respond(ucmd);
+	dapx_object_put(&cm->obj);
+	return ret;
+}
+
+int dapx_cmd_cm_reject(struct dapx_ucmd *ucmd)
+{
+	struct dapx_cm_reject *cmd = ucmd->cmd;
+	struct dapx_cm *cm;
+	int ret = 0;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved || cmd->private_data_len > IB_CM_REJ_PRIVATE_DATA_SIZE)
+		return -EINVAL;
+	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+	if (!dapx_cm_claim_request(cm)) {
+		ret = -EBADFD;
+	} else {
+		mutex_lock(&cm->id_mutex);
+		if (cm->id)
+			rdma_reject(cm->id, cmd->private_data, cmd->private_data_len,
+				    IB_CM_REJ_CONSUMER_DEFINED);
+		mutex_unlock(&cm->id_mutex);
+		dapx_cm_end_request(cm);
+	}
+	dapx_object_put(&cm->obj);
+	return ret;
+}
+
+int dapx_cmd_cm_ack(struct dapx_ucmd *ucmd)
+{
+	struct dapx_cm_ack *cmd = ucmd->cmd;
+	struct dapx_cm *cm;
+	int ret = -EINVAL;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+	spin_lock_irq(&cm->lock);
+	if (cmd->events && cmd->events <= cm->unacked) {
+		cm->unacked -= cmd->events;
+		ret = 0;
+	}
+	spin_unlock_irq(&cm->lock);
+	if (!ret)
+		wake_up_all(&cm->acked);
+	dapx_object_put(&cm->obj);
+	return ret;
+}

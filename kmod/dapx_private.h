@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * dapx: what the files of the module share
+ *
+ * Lifetime
+ * --------
+ * A context (struct dapx_context) is one open file. It is kept by the file, by
+ * its device's list and by its death work. An object is kept by its entry in
+ * the context's xarray, by commands in flight, and by the objects that point to
+ * it. Pointing to an object also counts in its @users, which makes freeing it
+ * fail with EBUSY; the pointers of a connection request do not (its endpoint
+ * and listener are taken down with it).
+ *
+ * The device's resources of an object end in its class' destroy(), its memory
+ * with the last reference. destroy() is called once, by whoever took the handle
+ * out of the xarray.
+ *
+ * Lock order, outermost first
+ * ---------------------------
+ *	mmap_lock (mmap: takes none of the following but rings' xa_lock)
+ *	context->sem		read: a command; write: teardown
+ *	  mmap_lock (page faults of user copies and registration)
+ *	  ep->obj.mutex		commands on one endpoint
+ *	    rdma_cm's handler_mutex (held in all CM callbacks)
+ *	      ep->qp_mutex	changes of the queue pair's state
+ *	      cm->id_mutex	cm->id is there
+ *	evd->resize (mutex)	one resize at a time
+ *	ep->lock		(irq) endpoint state, ep->cm
+ *	  cm->lock		(irq) CM id state, lists of requests
+ *	wq->lock		(bh) picking up work from a ring
+ *	  evd->lock		(irq) an event ring
+ *	objects' xa_lock
+ *
+ * ep->lock and wq->lock are never held together. A CM callback never takes
+ * ep->obj.mutex, and nobody waits for callbacks (rdma_destroy_id) with anything
+ * that they take.
+ *
+ * Contexts
+ * --------
+ *	function		context		locks it may find held
+ *	ioctl handlers		process		context->sem (read)
+ *	dapx_cm_handler()	process (work)	handler_mutex
+ *	dapx_send_done(), dapx_recv_done(), dapx_srq_done()
+ *				softirq		none
+ *	dapx_qp_event(), dapx_srq_event()
+ *				any, irqs off	driver's
+ *	dapx_device_event()	process (work)	none
+ *	dapx_evd_post()		any		ep->lock, cm->lock, wq->lock
+ *	dapx_workq_run()	process or softirq, none but context->sem
+ *	ep->work, ep->deadline	process (work)	none
+ *	dapx_context_teardown()	process		none
+ *	mmu_notifier release	process		SRCU read side
+ */
+#ifndef _DAPX_PRIVATE_H
+#define _DAPX_PRIVATE_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "dapx.h"
+#include "kcompat.h"
+
+#define DAPX_MAX_SGE 32
+#define DAPX_MAX_INLINE 512
+/* What the RDMA CM takes of the private data of a connection request. */
+#define DAPX_CM_IP_HEADER_SIZE 36
+
+extern struct workqueue_struct *dapx_wq;
+extern unsigned int dapx_max_ring_depth;
+extern unsigned int dapx_max_backlog;
+extern unsigned int dapx_initial_index;
+
+/* ------------------------------------------------------------------ device.c */
+
+/* An RDMA device that dapx may use. */
+struct dapx_device {
+	struct kref kref;
+	struct ib_device *ibdev;	/* valid until @contexts is empty for good */
+	struct list_head entry;		/* dapx_devices */
+	struct list_head contexts;	/* dapx_devices_lock */
+	struct ib_event_handler event_handler;
+	bool removed;			/* dapx_devices_lock */
+	bool iwarp;
+	u32 max_msg_size;
+};
+
+struct dapx_context;
+struct dapx_ep;
+struct dapx_object;
+
+int dapx_devices_init(void);
+void dapx_devices_exit(void);
+int dapx_device_attach(struct dapx_context *ctx, const char *name);
+void dapx_device_detach(struct dapx_context *ctx);
+u64 dapx_device_caps(const struct dapx_device *dev);
+
+/* ----------------------------------------------------------------- context.c */
+
+/* One open file: one process' objects on one device. */
+struct dapx_context {
+	struct kref kref;
+	struct rw_semaphore sem;
+	struct mm_struct *mm;		/* who may use it */
+	struct mmu_notifier notifier;
+	struct net *net;
+	struct dapx_user *user;
+	struct dapx_device *dev;	/* set once; read after smp_load_acquire(@attached) */
+	struct list_head device_entry;	/* dapx_devices_lock */
+	struct xarray objects;
+	u32 next_object;
+	struct xarray rings;		/* by mmap offset */
+	u32 next_ring;
+	atomic_t num_objects;
+	bool attached;
+	bool dead;			/* no new objects, commands or events' sources */
+	struct work_struct death_work;
+};
+
+int dapx_context_open(struct dapx_context **out);
+void dapx_context_close(struct dapx_context *ctx);
+void dapx_context_get(struct dapx_context *ctx);
+void dapx_context_put(struct dapx_context *ctx);
+int dapx_context_enter(struct dapx_context *ctx);
+void dapx_context_leave(struct dapx_context *ctx);
+void dapx_context_teardown(struct dapx_context *ctx, bool device_removed);
+int dapx_context_charge(struct dapx_context *ctx, struct dapx_object *obj);
+void dapx_context_uncharge(struct dapx_context *ctx, struct dapx_object *obj);
+extern unsigned int dapx_max_objects;
+extern unsigned int dapx_max_user_objects;
+
+/* ------------------------------------------------------------------ object.c */
+
+/* The first member of every object. Freed after a grace period: see dapx_mr_to_sge(). */
+struct dapx_object {
+	struct kref kref;
+	struct rcu_head rcu;
+	struct dapx_context *ctx;
+	const struct dapx_object_class *class;
+	u32 handle;			/* 0: none */
+	unsigned int users;		/* ctx->objects' xa_lock */
+	u64 user_data;
+	struct mutex mutex;
+#ifdef CONFIG_CGROUP_RDMA
+	struct rdma_cgroup *cg;		/* charged for it */
+#endif
+};
+
+struct dapx_object_class {
+	enum dapx_object_type type;
+	size_t size;
+	/* NULL: refused while it has users, else destroy() */
+	int (*free)(struct dapx_object *obj, u32 flags);
+	void (*destroy)(struct dapx_object *obj);
+	void (*release)(struct dapx_object *obj);	/* the last reference went */
+	u32 (*state)(struct dapx_object *obj);
+};
+
+struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
+				      const struct dapx_object_class *class);
+void dapx_object_publish(struct dapx_object *obj);
+void dapx_object_abort(struct dapx_object *obj);
+void dapx_object_hide(struct dapx_object *obj);
+struct dapx_object *dapx_object_get(struct dapx_context *ctx, u32 handle,
+				    enum dapx_object_type type);
+struct dapx_object *dapx_object_use(struct dapx_context *ctx, u32 handle,
+				    enum dapx_object_type type);
+void dapx_object_unuse(struct dapx_object *obj);
+int dapx_object_unpublish(struct dapx_object *obj);
+void dapx_object_put(struct dapx_object *obj);
+void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type);
+
+/* -------------------------------------------------------------------- main.c */
+
+union dapx_ucmd_buffer {
+	struct dapx_info info;
+	struct dapx_attach attach;
+	struct dapx_query_device query_device;
+	struct dapx_query_object query_object;
+	struct dapx_free free;
+	struct dapx_doorbell doorbell;
+	struct dapx_pd_create pd_create;
+	struct dapx_mr_create mr_create;
+	struct dapx_evd_create evd_create;
+	struct dapx_evd_wait evd_wait;
+	struct dapx_evd_resize evd_resize;
+	struct dapx_evd_eventfd evd_eventfd;
+	struct dapx_evd_post evd_post;
+	struct dapx_srq_create srq_create;
+	struct dapx_ep_create ep_create;
+	struct dapx_ep_query ep_query;
+	struct dapx_ep_modify ep_modify;
+	struct dapx_ep_connect ep_connect;
+	struct dapx_ep_accept ep_accept;
+	struct dapx_ep_disconnect ep_disconnect;
+	struct dapx_ep_reset ep_reset;
+	struct dapx_cm_create cm_create;
+	struct dapx_cm_bind cm_bind;
+	struct dapx_cm_listen cm_listen;
+	struct dapx_cm_resolve cm_resolve;
+	struct dapx_cm_query cm_query;
+	struct dapx_cm_reject cm_reject;
+	struct dapx_cm_ack cm_ack;
+};
+
+/* A command in flight. @cmd is the kernel's copy, zero where the caller's ended. */
+struct dapx_ucmd {
+	struct dapx_context *ctx;
+	void __user *ubuffer;
+	u32 user_size;
+	u32 cmd_size;
+	void *cmd;
+};
+
+int dapx_respond(struct dapx_ucmd *ucmd);
+
+int dapx_cmd_info(struct dapx_ucmd *ucmd);
+int dapx_cmd_attach(struct dapx_ucmd *ucmd);
+int dapx_cmd_query_device(struct dapx_ucmd *ucmd);
+int dapx_cmd_query_object(struct dapx_ucmd *ucmd);
+int dapx_cmd_free(struct dapx_ucmd *ucmd);
+int dapx_cmd_doorbell(struct dapx_ucmd *ucmd);
+int dapx_cmd_pd_create(struct dapx_ucmd *ucmd);
+int dapx_cmd_mr_create(struct dapx_ucmd *ucmd);
+int dapx_cmd_evd_create(struct dapx_ucmd *ucmd);
+int dapx_cmd_evd_wait(struct dapx_ucmd *ucmd);
+int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd);
+int dapx_cmd_evd_eventfd(struct dapx_ucmd *ucmd);
+int dapx_cmd_evd_post(struct dapx_ucmd *ucmd);
+int dapx_cmd_srq_create(struct dapx_ucmd *ucmd);
+int dapx_cmd_ep_create(struct dapx_ucmd *ucmd);
+int dapx_cmd_ep_query(struct dapx_ucmd *ucmd);
+int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd);
+int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd);
+int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd);
+int dapx_cmd_ep_disconnect(struct dapx_ucmd *ucmd);
+int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd);
+int dapx_cmd_cm_create(struct dapx_ucmd *ucmd);
+int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd);
+int dapx_cmd_cm_listen(struct dapx_ucmd *ucmd);
+int dapx_cmd_cm_resolve(struct dapx_ucmd *ucmd);
+int dapx_cmd_cm_query(struct dapx_ucmd *ucmd);
+int dapx_cmd_cm_reject(struct dapx_ucmd *ucmd);
+int dapx_cmd_cm_ack(struct dapx_ucmd *ucmd);
+
+/* -------------------------------------------------------------------- ring.c */
+
+/* Memory that the process may map; lives until the last of object and mapping. */
+struct dapx_ring {
+	struct kref kref;
+	struct dapx_context *ctx;
+	u32 id;				/* in ctx->rings; 0: withdrawn */
+	unsigned int num_pages;
+	void *va;
+	struct page *pages[];
+};
+
+struct dapx_ring *dapx_ring_create(struct dapx_context *ctx, size_t size);
+void dapx_ring_destroy(struct dapx_ring *ring);
+u64 dapx_ring_mmap_offset(const struct dapx_ring *ring);
+int dapx_ring_mmap(struct dapx_context *ctx, struct vm_area_struct *vma);
+
+/* The kernel's side of one index pair and its entries. */
+struct dapx_ring_view {
+	u32 *head;
+	u32 *tail;
+	u32 *flags;
+	void *entries;
+	u32 depth;
+	u32 stride;
+};
+
+/* Where the control words of up to two rings lie, each on its own cache line. */
+#define DAPX_RING_LINE 64
+#define DAPX_RING_CONTROL_SIZE (3 * DAPX_RING_LINE)
+
+void dapx_ring_view_init(struct dapx_ring_view *view, struct dapx_ring *ring,
+			 u32 control_off, u32 entries_off, u32 depth, u32 stride,
+			 struct dapx_ring_layout *layout);
+
+static inline void *dapx_ring_entry(const struct dapx_ring_view *view, u32 index)
+{
+	return view->entries + (size_t)(index & (view->depth - 1)) * view->stride;
+}
+
+/* -------------------------------------------------------------------- evd.c */
+
+/*
+ * An event with the memory to wait for room in: each source has its own, so that
+ * no event is ever lost.
+ */
+struct dapx_event_node {
+	struct list_head entry;		/* evd->backlog */
+	struct dapx_object *owner;	/* whose free drops it */
+	/* called under evd->lock when it went into the ring, or was dropped */
+	void (*gone)(struct dapx_event_node *node);
+	struct dapx_event event;
+	bool pending;			/* evd->lock; READ_ONCE to see whether it is reusable */
+	bool solicited;
+};
+
+struct dapx_evd {
+	struct dapx_object obj;
+	struct mutex resize;
+	spinlock_t lock;
+	struct dapx_ring *ring;
+	struct dapx_ring_view view;
+	u32 tail;
+	u32 attention;			/* index behind the last event that wakes WAIT_SOLICITED */
+	struct list_head backlog;
+	bool dead;
+	bool want_async;
+	atomic_t lazy_sources;		/* endpoints whose receives are fetched on demand */
+	wait_queue_head_t wait;
+	struct eventfd_ctx *eventfd;
+	struct dapx_event_node removed;
+	struct dapx_event_node port;
+};
+
+extern const struct dapx_object_class dapx_evd_class;
+void dapx_event_node_init(struct dapx_event_node *node, struct dapx_object *owner,
+			  void (*gone)(struct dapx_event_node *node));
+void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node);
+void dapx_evd_drop(struct dapx_evd *evd, struct dapx_object *owner);
+void dapx_evd_flush(struct dapx_evd *evd);
+int dapx_evd_doorbell(struct dapx_evd *evd);
+void dapx_evd_lazy(struct dapx_evd *evd, int change);
+void dapx_evd_attention(struct dapx_evd *evd);
+void dapx_evd_device_removed(struct dapx_evd *evd);
+void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port);
+
+/* --------------------------------------------------------------------- pd.c */
+
+struct dapx_pd {
+	struct dapx_object obj;
+	struct ib_pd *ibpd;
+};
+
+extern const struct dapx_object_class dapx_pd_class;
+
+/* --------------------------------------------------------------------- mr.c */
+
+struct dapx_mr {
+	struct dapx_object obj;
+	struct dapx_pd *pd;
+	struct ib_mr *ibmr;
+	u64 addr;
+	u64 length;
+	u32 access;
+	u32 lkey;
+};
+
+extern const struct dapx_object_class dapx_mr_class;
+int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,
+		   const struct dapx_sge *sge, bool write, struct ib_sge *out);
+
+/* ------------------------------------------------------------------- workq.c */
+
+enum dapx_workq_mode {
+	DAPX_WORKQ_HOLD,	/* entries stay in the ring */
+	DAPX_WORKQ_RUN,		/* entries go to the device */
+	DAPX_WORKQ_FLUSH,	/* entries complete as flushed, behind what the device has */
+	DAPX_WORKQ_STOP,	/* nobody looks any more */
+};
+
+struct dapx_workq;
+
+/* A work request that the device, or an EVD's backlog, has. */
+struct dapx_slot {
+	struct ib_cqe cqe;
+	struct dapx_event_node node;
+	struct dapx_workq *wq;
+	struct llist_node free;
+	bool signaled;
+};
+
+/* What send queues, receive queues and SRQs do differently. */
+struct dapx_workq_ops {
+	bool hold_is_busy;	/* what is held is looked at without a doorbell */
+	enum dapx_workq_mode (*mode)(struct dapx_workq *wq);
+	/* fill in the event from the entry's copy */
+	void (*prepare)(struct dapx_workq *wq, struct dapx_slot *slot);
+	/* validate the entry's copy and hand it to the device */
+	enum dapx_status (*post)(struct dapx_workq *wq, struct dapx_slot *slot);
+	/* a faulty entry, or impossible indices, came to light; no locks held */
+	void (*fault)(struct dapx_workq *wq);
+	/* a slot came free that the queue waited for; any context */
+	void (*kick)(struct dapx_workq *wq);
+	/* where a software-made completion goes; NULL: nowhere */
+	struct dapx_evd *(*evd)(struct dapx_workq *wq);
+};
+
+/* A ring of work and its one consumer. */
+struct dapx_workq {
+	const struct dapx_workq_ops *ops;
+	void *owner;			/* struct dapx_ep or dapx_srq */
+	struct dapx_object *obj;	/* of the owner */
+	spinlock_t lock;
+	struct dapx_ring_view view;
+	enum dapx_workq_mode mode;
+	u32 head;			/* view.head is only written */
+	u32 limit;
+	bool limited;			/* take nothing from @limit on */
+	bool corrupt;			/* the indices were impossible */
+	bool faulted;			/* an entry was */
+	bool stalled;			/* work waits for a free slot */
+	bool busy;			/* view.flags is only written */
+	u32 busy_mark;			/* with so many in flight no doorbell is needed */
+	atomic_t outstanding;		/* what the device has */
+	struct dapx_slot *faulty;	/* completes when @outstanding is 0 */
+	struct llist_head free;
+	struct dapx_slot *slots;
+	u32 max_sge;
+	u32 max_inline;
+	struct ib_sge *sges;
+	void *copy;			/* of the entry being looked at */
+	u8 *inline_data;		/* max_inline bytes for each slot */
+	u64 inline_dma;
+};
+
+int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, void *owner,
+		    struct dapx_object *obj, u32 max_sge, u32 max_inline,
+		    void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+void dapx_workq_exit(struct dapx_workq *wq);
+void dapx_workq_reset(struct dapx_workq *wq);
+void dapx_workq_update_mode(struct dapx_workq *wq);
+int dapx_workq_run(struct dapx_workq *wq);
+u32 dapx_workq_limit(struct dapx_workq *wq);
+bool dapx_workq_idle(struct dapx_workq *wq);
+void dapx_workq_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status);
+void dapx_workq_retire(struct dapx_workq *wq);
+u32 dapx_send_stride(u32 max_sge, u32 max_inline);
+u32 dapx_recv_stride(u32 max_sge);
+enum dapx_status dapx_wc_status(enum ib_wc_status status);
+void dapx_recv_prepare(struct dapx_workq *wq, struct dapx_slot *slot);
+enum dapx_status dapx_segments_build(struct dapx_workq *wq, struct dapx_pd *pd, u32 num_sge,
+				     const struct dapx_sge *sge, bool write, u32 *num_out,
+				     u64 *length);
+enum dapx_status dapx_recv_build(struct dapx_workq *wq, struct dapx_pd *pd,
+				 struct dapx_slot *slot, struct ib_recv_wr *wr);
+void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct ib_wc *wc);
+
+/* ------------------------------------------------------------------- send.c */
+
+extern const struct dapx_workq_ops dapx_send_ops;
+void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc);
+
+/* --------------------------------------------------------------------- srq.c */
+
+struct dapx_srq {
+	struct dapx_object obj;
+	struct dapx_pd *pd;
+	struct ib_srq *ibsrq;
+	struct dapx_ring *ring;
+	struct dapx_workq rq;
+	struct work_struct work;
+	bool dead;
+};
+
+extern const struct dapx_object_class dapx_srq_class;
+int dapx_srq_doorbell(struct dapx_srq *srq);
+
+/* ---------------------------------------------------------------------- ep.c */
+
+/* What ep->work has to do. */
+enum dapx_ep_todo {
+	DAPX_EP_TODO_BREAK,		/* queue pair to error, tell the peer */
+	DAPX_EP_TODO_DISCONNECT,	/* graceful: all requests are done */
+	DAPX_EP_TODO_NOTIFY,		/* data came before the CM's last message */
+	DAPX_EP_TODO_KICK,		/* slots came free */
+};
+
+struct dapx_cm;
+
+struct dapx_ep {
+	struct dapx_object obj;
+	spinlock_t lock;
+	enum dapx_ep_state state;
+	bool dead;			/* teardown has begun */
+	bool tentative;			/* made by a listener, not accepted yet */
+	struct dapx_pd *pd;
+	struct dapx_srq *srq;
+	struct dapx_evd *request_evd;
+	struct dapx_evd *recv_evd;
+	struct dapx_evd *connect_evd;
+	struct dapx_ep_attr attr;
+	struct dapx_ring *ring;
+	u32 *state_word;
+	struct dapx_ring_layout send_layout;
+	struct dapx_ring_layout recv_layout;
+	struct dapx_workq sq;
+	struct dapx_workq rq;
+
+	struct mutex qp_mutex;
+	struct ib_qp *qp;
+	struct ib_cq *cq;		/* sends, and receives unless @recv_cq */
+	struct ib_cq *recv_cq;		/* DAPX_EP_SOLICITED */
+	enum ib_qp_state qp_state;
+	spinlock_t recv_cq_lock;
+	struct work_struct recv_cq_work;
+	wait_queue_head_t drained;
+
+	struct dapx_cm *cm;		/* connects it, or asks for it */
+	struct rdma_conn_param conn_param;
+	u8 private_data[DAPX_PRIVATE_DATA_MAX];		/* ours, until it is sent */
+	u8 peer_data[DAPX_PRIVATE_DATA_MAX];
+	u32 peer_data_len;
+	u32 remote_qp_num;
+	u8 port;			/* QP number exchange */
+	u64 connect_deadline;
+
+	unsigned long todo;
+	struct work_struct work;
+	struct delayed_work deadline;
+	struct dapx_event_node outcome;	/* of the set-up */
+	struct dapx_event_node end;	/* of the connection */
+	struct dapx_event_node async;
+};
+
+extern const struct dapx_object_class dapx_ep_class;
+int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr, bool srq);
+struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_attr *attr,
+			      bool srq);
+void dapx_ep_abort(struct dapx_ep *ep);
+int dapx_ep_build_qp(struct dapx_ep *ep);
+void dapx_ep_destroy_qp(struct dapx_ep *ep);
+void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state);
+void dapx_ep_update_modes(struct dapx_ep *ep);
+void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo);
+void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error);
+void dapx_ep_broken(struct dapx_ep *ep);
+void dapx_ep_stop(struct dapx_ep *ep);
+int dapx_ep_renew(struct dapx_ep *ep);
+void dapx_ep_completed(struct dapx_ep *ep);
+void dapx_ep_fetch(struct dapx_ep *ep);
+int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask);
+void dapx_ep_qp_to_error(struct dapx_ep *ep);
+int dapx_ep_access_flags(struct dapx_ep *ep);
+
+/* -------------------------------------------------------------- ep_connect.c */
+
+int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_event *event);
+void dapx_ep_deadline(struct work_struct *work);
+void dapx_ep_disconnect_drained(struct dapx_ep *ep);
+
+/* ---------------------------------------------------------------------- cm.c */
+
+struct dapx_cm {
+	struct dapx_object obj;
+	struct mutex id_mutex;
+	struct rdma_cm_id *id;		/* NULL: destroyed */
+	spinlock_t lock;
+	enum dapx_cm_state state;
+	bool closing;			/* no more events */
+	struct dapx_evd *evd;		/* NULL: made for an endpoint */
+	/* Attached: who gets the events. Changed with handler_mutex held. */
+	struct dapx_ep *ep;
+
+	/* a listener */
+	enum dapx_listen_mode mode;
+	struct dapx_ep_attr attr;
+	struct dapx_ep *reserved;
+	struct list_head requests;
+	u32 num_requests;
+	u32 backlog;
+
+	/* a request */
+	struct dapx_cm *listener;
+	struct list_head entry;		/* listener->requests */
+	bool orphan;			/* the listener went while it was being answered */
+	struct dapx_ep *candidate;	/* reserved or made for it */
+	u8 responder_resources;
+	u8 initiator_depth;
+	u32 remote_qp_num;
+	u8 private_data[DAPX_PRIVATE_DATA_MAX];
+	u32 private_data_len;
+
+	u32 unacked;
+	wait_queue_head_t acked;
+	struct dapx_event_node addr_event;
+	struct dapx_event_node route_event;
+	struct dapx_event_node request_event;
+};
+
+extern const struct dapx_object_class dapx_cm_class;
+struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep);
+void dapx_cm_shutdown(struct dapx_cm *cm);
+void dapx_cm_disconnect(struct dapx_cm *cm);
+void dapx_cm_established(struct dapx_cm *cm);
+void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
+		       struct __kernel_sockaddr_storage *remote);
+void dapx_cm_release_ep(struct dapx_cm *cm);
+bool dapx_cm_claim_request(struct dapx_cm *cm);
+void dapx_cm_unclaim_request(struct dapx_cm *cm);
+void dapx_cm_request_accepted(struct dapx_cm *cm);
+bool dapx_cm_listener(struct dapx_cm *cm);
+int dapx_cm_timeout_ms(u64 deadline);
+bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr);
+
+#endif /* _DAPX_PRIVATE_H */

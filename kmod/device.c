@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: the RDMA devices there are, and which of them may be used
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <rdma/ib_cm.h>
+
+#include "dapx_private.h"
+
+static LIST_HEAD(dapx_devices);
+static DEFINE_MUTEX(dapx_devices_lock);
+
+/*
+ * Drivers that were read for what dapx does: ib_reg_user_mr() without user data,
+ * and kernel-owned queues that use such memory. Others dereference the missing
+ * user data (irdma, mthca) or take the address for the kernel's (hns).
+ */
+static bool dapx_driver_is_safe(enum rdma_driver_id id)
+{
+	switch (id) {
+	case RDMA_DRIVER_RXE:
+	case RDMA_DRIVER_SIW:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void dapx_device_release(struct kref *kref)
+{
+	kfree(container_of(kref, struct dapx_device, kref));
+}
+
+static void dapx_device_event(struct ib_event_handler *handler, struct ib_event *event)
+{
+	struct dapx_device *dev = container_of(handler, struct dapx_device, event_handler);
+	struct dapx_context *ctx;
+	struct dapx_object *obj;
+	unsigned long handle;
+	u32 what;
+
+	switch (event->event) {
+	case IB_EVENT_PORT_ACTIVE:
+		what = DAPX_ASYNC_PORT_ACTIVE;
+		break;
+	case IB_EVENT_PORT_ERR:
+		what = DAPX_ASYNC_PORT_ERROR;
+		break;
+	default:
+		return;
+	}
+
+	/* ib_core calls this in process context. */
+	mutex_lock(&dapx_devices_lock);
+	list_for_each_entry(ctx, &dev->contexts, device_entry) {
+		xa_for_each(&ctx->objects, handle, obj) {
+			obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EVD);
+			if (IS_ERR(obj))
+				continue;
+			dapx_evd_port_event(container_of(obj, struct dapx_evd, obj), what,
+					    event->element.port_num);
+			dapx_object_put(obj);
+		}
+	}
+	mutex_unlock(&dapx_devices_lock);
+}
+
+static int dapx_device_add(struct ib_device *ibdev)
+{
+	struct ib_port_attr port;
+	struct dapx_device *dev;
+	int ret;
+
+	ret = ib_query_port(ibdev, rdma_start_port(ibdev), &port);
+	if (ret)
+		return ret;
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return -ENOMEM;
+	kref_init(&dev->kref);
+	INIT_LIST_HEAD(&dev->contexts);
+	dev->ibdev = ibdev;
+	dev->iwarp = rdma_protocol_iwarp(ibdev, rdma_start_port(ibdev));
+	dev->max_msg_size = port.max_msg_sz;
+	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, dapx_device_event);
+	ib_register_event_handler(&dev->event_handler);
+
+	mutex_lock(&dapx_devices_lock);
+	list_add_tail(&dev->entry, &dapx_devices);
+	mutex_unlock(&dapx_devices_lock);
+	return 0;
+}
+
+static struct dapx_device *dapx_device_find(struct ib_device *ibdev)
+{
+	struct dapx_device *dev;
+
+	list_for_each_entry(dev, &dapx_devices, entry)
+		if (dev->ibdev == ibdev)
+			return dev;
+	return NULL;
+}
+
+/* When this returns, nothing of dapx uses @ibdev any more. */
+static void dapx_device_remove(struct ib_device *ibdev, void *client_data)
+{
+	struct dapx_context *ctx;
+	struct dapx_device *dev;
+
+	mutex_lock(&dapx_devices_lock);
+	dev = dapx_device_find(ibdev);
+	if (!dev) {
+		mutex_unlock(&dapx_devices_lock);
+		return;
+	}
+	list_del(&dev->entry);
+	dev->removed = true;
+	while (!list_empty(&dev->contexts)) {
+		ctx = list_first_entry(&dev->contexts, struct dapx_context, device_entry);
+		/* Stays on the list, and alive, until it is done: a close waits here too. */
+		dapx_context_get(ctx);
+		mutex_unlock(&dapx_devices_lock);
+		dapx_context_teardown(ctx, true);
+		dapx_device_detach(ctx);
+		dapx_context_put(ctx);
+		mutex_lock(&dapx_devices_lock);
+	}
+	mutex_unlock(&dapx_devices_lock);
+
+	ib_unregister_event_handler(&dev->event_handler);
+	kref_put(&dev->kref, dapx_device_release);
+}
+
+static struct ib_client dapx_ib_client = {
+	.name = "dapx",
+	.add = dapx_device_add,
+	.remove = dapx_device_remove,
+};
+
+int dapx_devices_init(void)
+{
+	return ib_register_client(&dapx_ib_client);
+}
+
+void dapx_devices_exit(void)
+{
+	ib_unregister_client(&dapx_ib_client);
+}
+
+int dapx_device_attach(struct dapx_context *ctx, const char *name)
+{
+	struct dapx_device *dev;
+	int ret = -ENODEV;
+
+	mutex_lock(&dapx_devices_lock);
+	if (ctx->dev) {
+		ret = -EBUSY;
+		goto out;
+	}
+	list_for_each_entry(dev, &dapx_devices, entry) {
+		if (strcmp(dev_name(&dev->ibdev->dev), name) ||
+		    !rdma_dev_access_netns(dev->ibdev, ctx->net))
+			continue;
+		if (!dapx_driver_is_safe(dev->ibdev->ops.driver_id)) {
+			ret = -EOPNOTSUPP;
+			break;
+		}
+		kref_get(&dev->kref);
+		dapx_context_get(ctx);
+		list_add_tail(&ctx->device_entry, &dev->contexts);
+		ctx->dev = dev;
+		smp_store_release(&ctx->attached, true);
+		ret = 0;
+		break;
+	}
+out:
+	mutex_unlock(&dapx_devices_lock);
+	return ret;
+}
+
+/* Undoes the attachment after teardown; ctx->dev stays readable until the last put. */
+void dapx_device_detach(struct dapx_context *ctx)
+{
+	bool listed;
+
+	mutex_lock(&dapx_devices_lock);
+	listed = !list_empty(&ctx->device_entry);
+	list_del_init(&ctx->device_entry);
+	mutex_unlock(&dapx_devices_lock);
+	if (listed) {
+		kref_put(&ctx->dev->kref, dapx_device_release);
+		dapx_context_put(ctx);
+	}
+}
+
+int dapx_cmd_attach(struct dapx_ucmd *ucmd)
+{
+	struct dapx_attach *cmd = ucmd->cmd;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (!cmd->device[0] || strnlen(cmd->device, sizeof(cmd->device)) == sizeof(cmd->device))
+		return -EINVAL;
+	return dapx_device_attach(ucmd->ctx, cmd->device);
+}
+
+u64 dapx_device_caps(const struct dapx_device *dev)
+{
+	const struct ib_device_attr *attrs = &dev->ibdev->attrs;
+	u64 caps = 0;
+
+	if (attrs->atomic_cap != IB_ATOMIC_NONE)
+		caps |= DAPX_DEVICE_ATOMICS;
+	if (attrs->max_srq)
+		caps |= DAPX_DEVICE_SRQ;
+	if (dev->iwarp)
+		caps |= DAPX_DEVICE_IWARP;
+	else
+		caps |= DAPX_DEVICE_IMM | DAPX_DEVICE_QP_EXCHANGE;
+	return caps;
+}
+
+int dapx_cmd_query_device(struct dapx_ucmd *ucmd)
+{
+	struct dapx_query_device *cmd = ucmd->cmd;
+	struct dapx_device *dev = ucmd->ctx->dev;
+	const struct ib_device_attr *attrs = &dev->ibdev->attrs;
+	u32 max_depth = min_t(u32, dapx_max_ring_depth, rounddown_pow_of_two(attrs->max_qp_wr));
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (memchr_inv(cmd->__reserved, 0, sizeof(cmd->__reserved)))
+		return -EINVAL;
+
+	strscpy_pad(cmd->out_device, dev_name(&dev->ibdev->dev), sizeof(cmd->out_device));
+	cmd->out_caps = dapx_device_caps(dev);
+	cmd->out_node_guid = (__force u64)dev->ibdev->node_guid;
+	cmd->out_max_mr_size = attrs->max_mr_size;
+	cmd->out_max_ep = attrs->max_qp;
+	cmd->out_max_send_depth = max_depth;
+	cmd->out_max_recv_depth = max_depth;
+	cmd->out_max_srq_depth = attrs->max_srq_wr ?
+		min_t(u32, dapx_max_ring_depth, rounddown_pow_of_two(attrs->max_srq_wr)) : 0;
+	cmd->out_max_send_sge = min_t(u32, DAPX_MAX_SGE, attrs->max_send_sge);
+	cmd->out_max_recv_sge = min_t(u32, DAPX_MAX_SGE, attrs->max_recv_sge);
+	cmd->out_max_inline = DAPX_MAX_INLINE;
+	cmd->out_max_rd_atomic = min(attrs->max_qp_init_rd_atom, U8_MAX);
+	cmd->out_max_dest_rd_atomic = min(attrs->max_qp_rd_atom, U8_MAX);
+	cmd->out_max_msg_size = dev->max_msg_size;
+	cmd->out_ports = dev->ibdev->phys_port_cnt;
+	cmd->out_max_connect_data = IB_CM_REQ_PRIVATE_DATA_SIZE - DAPX_CM_IP_HEADER_SIZE;
+	cmd->out_max_accept_data = IB_CM_REP_PRIVATE_DATA_SIZE;
+	cmd->out_max_reject_data = IB_CM_REJ_PRIVATE_DATA_SIZE;
+	return dapx_respond(ucmd);
+}
+

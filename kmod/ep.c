@@ -1,0 +1,1172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: endpoints: what they are made of, and how they end
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <rdma/ib_cache.h>
+
+#include "dapx_private.h"
+#include "trace.h"
+
+/* The rings' mapping: state, control words of both rings, then their entries. */
+#define DAPX_EP_STATE_OFF 0
+#define DAPX_EP_SEND_CONTROL_OFF DAPX_RING_LINE
+#define DAPX_EP_RECV_CONTROL_OFF (DAPX_EP_SEND_CONTROL_OFF + DAPX_RING_CONTROL_SIZE)
+#define DAPX_EP_ENTRIES_OFF (DAPX_EP_RECV_CONTROL_OFF + DAPX_RING_CONTROL_SIZE)
+
+/* More than any device takes to flush; after it the queue pair is destroyed undrained. */
+#define DAPX_DRAIN_TIMEOUT (5 * HZ)
+
+static struct dapx_ep *dapx_ep_of(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_ep, obj);
+}
+
+/* ------------------------------------------------------------------ receives */
+
+static enum dapx_workq_mode dapx_recv_mode(struct dapx_workq *wq)
+{
+	struct dapx_ep *ep = wq->owner;
+
+	if (READ_ONCE(ep->dead))
+		return DAPX_WORKQ_STOP;
+	if (READ_ONCE(ep->state) == DAPX_EP_DISCONNECTED)
+		return DAPX_WORKQ_FLUSH;
+	switch (READ_ONCE(ep->qp_state)) {
+	case IB_QPS_INIT:
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+		return DAPX_WORKQ_RUN;
+	default:
+		return DAPX_WORKQ_HOLD;
+	}
+}
+
+static enum dapx_status dapx_recv_post(struct dapx_workq *wq, struct dapx_slot *slot)
+{
+	struct dapx_ep *ep = wq->owner;
+	enum dapx_status status;
+	struct ib_recv_wr wr;
+
+	status = dapx_recv_build(wq, ep->pd, slot, &wr);
+	if (status != DAPX_STATUS_SUCCESS)
+		return status;
+	/* As in dapx_send_post(). */
+	atomic_inc(&wq->outstanding);
+	if (ib_post_recv(ep->qp, &wr, NULL)) {
+		atomic_dec(&wq->outstanding);
+		return DAPX_STATUS_FLUSHED;
+	}
+	return DAPX_STATUS_SUCCESS;
+}
+
+static void dapx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
+	struct dapx_workq *wq = slot->wq;
+	struct dapx_ep *ep = wq->owner;
+
+	dapx_recv_complete(ep, slot, wc);
+	dapx_workq_retire(wq);
+	dapx_ep_completed(ep);
+}
+
+static void dapx_recv_fault(struct dapx_workq *wq)
+{
+	dapx_ep_broken(wq->owner);
+}
+
+static void dapx_recv_kick(struct dapx_workq *wq)
+{
+	dapx_ep_queue(wq->owner, DAPX_EP_TODO_KICK);
+}
+
+static struct dapx_evd *dapx_recv_evd(struct dapx_workq *wq)
+{
+	struct dapx_ep *ep = wq->owner;
+
+	return READ_ONCE(ep->dead) ? NULL : ep->recv_evd;
+}
+
+static const struct dapx_workq_ops dapx_recv_ops = {
+	.hold_is_busy = true,
+	.mode = dapx_recv_mode,
+	.prepare = dapx_recv_prepare,
+	.post = dapx_recv_post,
+	.fault = dapx_recv_fault,
+	.kick = dapx_recv_kick,
+	.evd = dapx_recv_evd,
+};
+
+/*
+ * Receives of an endpoint that tells solicited ones apart: its CQ wakes us for
+ * those only, the others are fetched when the process looks for events.
+ */
+void dapx_ep_fetch(struct dapx_ep *ep)
+{
+	struct ib_wc wc[4];
+	int i, n;
+
+	spin_lock_bh(&ep->recv_cq_lock);
+	while (ep->recv_cq && (n = ib_poll_cq(ep->recv_cq, ARRAY_SIZE(wc), wc)) > 0)
+		for (i = 0; i < n; i++)
+			wc[i].wr_cqe->done(ep->recv_cq, &wc[i]);
+	spin_unlock_bh(&ep->recv_cq_lock);
+}
+
+static void dapx_ep_recv_cq_work(struct work_struct *work)
+{
+	struct dapx_ep *ep = container_of(work, struct dapx_ep, recv_cq_work);
+
+	/* Armed first: what comes later notifies anew, what came before is fetched. */
+	ib_req_notify_cq(ep->recv_cq, IB_CQ_SOLICITED);
+	dapx_ep_fetch(ep);
+	dapx_evd_attention(ep->recv_evd);
+}
+
+static void dapx_ep_recv_cq_handler(struct ib_cq *cq, void *context)
+{
+	struct dapx_ep *ep = context;
+
+	queue_work(dapx_wq, &ep->recv_cq_work);
+}
+
+/* --------------------------------------------------------------------- state */
+
+void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state)
+{
+	lockdep_assert_held(&ep->lock);
+	trace_dapx_ep_state(&ep->obj, ep->state, state);
+	WRITE_ONCE(ep->state, state);
+	/* For the process to read; what it writes there is never looked at. */
+	WRITE_ONCE(*ep->state_word, state);
+}
+
+/* After each change of state or of the queue pair's state. */
+void dapx_ep_update_modes(struct dapx_ep *ep)
+{
+	dapx_workq_update_mode(&ep->sq);
+	dapx_workq_update_mode(&ep->rq);
+	dapx_workq_run(&ep->rq);
+	dapx_workq_run(&ep->sq);
+}
+
+void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo)
+{
+	unsigned long flags;
+
+	/* Under the lock: no work is queued after dapx_ep_stop() cancelled it. */
+	spin_lock_irqsave(&ep->lock, flags);
+	if (!ep->dead) {
+		set_bit(todo, &ep->todo);
+		queue_work(dapx_wq, &ep->work);
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
+void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error)
+{
+	lockdep_assert_held(&ep->lock);
+	if (ep->dead || !ep->connect_evd)
+		return;
+	node->solicited = true;
+	node->event = (struct dapx_event) {
+		.type = DAPX_EVENT_CONNECTION,
+		.handle = ep->obj.handle,
+		.user_data = ep->obj.user_data,
+		.connection = { .what = what, .error = error },
+	};
+	dapx_evd_post(ep->connect_evd, node);
+}
+
+/* The connection ends by an error. Any context. */
+void dapx_ep_broken(struct dapx_ep *ep)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->dead)
+		goto out;
+	switch (ep->state) {
+	case DAPX_EP_COMPLETION_PENDING:
+		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
+		dapx_ep_post_event(ep, &ep->end, DAPX_CONNECTION_ACCEPT_ERROR, -ECONNABORTED);
+		break;
+	case DAPX_EP_CONNECTED:
+	case DAPX_EP_DISCONNECT_PENDING:
+		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
+		dapx_ep_post_event(ep, &ep->end, DAPX_CONNECTION_BROKEN, -EIO);
+		break;
+	case DAPX_EP_DISCONNECTED:
+		/* Not news, but the rings may have something to flush. */
+		break;
+	default:
+		goto out;
+	}
+	set_bit(DAPX_EP_TODO_BREAK, &ep->todo);
+	queue_work(dapx_wq, &ep->work);
+out:
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
+/* The device is done with one of its requests or receives. */
+void dapx_ep_completed(struct dapx_ep *ep)
+{
+	if (unlikely(READ_ONCE(ep->dead)) && !atomic_read(&ep->sq.outstanding) &&
+	    !atomic_read(&ep->rq.outstanding))
+		wake_up(&ep->drained);
+	if (unlikely(READ_ONCE(ep->state) == DAPX_EP_DISCONNECT_PENDING) &&
+	    dapx_workq_idle(&ep->sq))
+		dapx_ep_queue(ep, DAPX_EP_TODO_DISCONNECT);
+}
+
+static void dapx_ep_work(struct work_struct *work)
+{
+	struct dapx_ep *ep = container_of(work, struct dapx_ep, work);
+	unsigned long todo = xchg(&ep->todo, 0);
+
+	if (todo & BIT(DAPX_EP_TODO_NOTIFY))
+		dapx_cm_established(ep->cm);
+	if (todo & BIT(DAPX_EP_TODO_KICK)) {
+		dapx_workq_run(&ep->rq);
+		dapx_workq_run(&ep->sq);
+		dapx_ep_completed(ep);
+	}
+	if (todo & BIT(DAPX_EP_TODO_DISCONNECT))
+		dapx_ep_disconnect_drained(ep);
+	if (todo & BIT(DAPX_EP_TODO_BREAK)) {
+		dapx_ep_qp_to_error(ep);
+		dapx_ep_update_modes(ep);
+		dapx_cm_disconnect(ep->cm);
+	}
+}
+
+/* ---------------------------------------------------------------- queue pair */
+
+static void dapx_qp_event(struct ib_event *event, void *context)
+{
+	struct dapx_ep *ep = context;
+	unsigned long flags;
+
+	switch (event->event) {
+	case IB_EVENT_COMM_EST:
+		dapx_ep_queue(ep, DAPX_EP_TODO_NOTIFY);
+		break;
+	case IB_EVENT_QP_FATAL:
+		spin_lock_irqsave(&ep->lock, flags);
+		if (!ep->dead && ep->connect_evd && !READ_ONCE(ep->async.pending)) {
+			ep->async.solicited = true;
+			ep->async.event = (struct dapx_event) {
+				.type = DAPX_EVENT_ASYNC,
+				.handle = ep->obj.handle,
+				.user_data = ep->obj.user_data,
+				.async.what = DAPX_ASYNC_EP_ERROR,
+			};
+			dapx_evd_post(ep->connect_evd, &ep->async);
+		}
+		spin_unlock_irqrestore(&ep->lock, flags);
+		dapx_ep_broken(ep);
+		break;
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		dapx_ep_broken(ep);
+		break;
+	default:
+		break;
+	}
+}
+
+int dapx_ep_access_flags(struct dapx_ep *ep)
+{
+	int flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+
+	if (ep->qp->device->attrs.atomic_cap != IB_ATOMIC_NONE)
+		flags |= IB_ACCESS_REMOTE_ATOMIC;
+	return flags;
+}
+
+int dapx_ep_build_qp(struct dapx_ep *ep)
+{
+	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
+	u32 recv_depth = ep->srq ? ep->srq->rq.view.depth : ep->attr.recv_depth;
+	bool lazy = ep->attr.flags & DAPX_EP_SOLICITED && recv_depth;
+	struct ib_qp_init_attr attr = {
+		.event_handler = dapx_qp_event,
+		.qp_context = ep,
+		.srq = ep->srq ? ep->srq->ibsrq : NULL,
+		.cap = {
+			.max_send_wr = ep->attr.send_depth,
+			.max_recv_wr = ep->srq ? 0 : ep->attr.recv_depth,
+			.max_send_sge = max_t(u32, ep->attr.max_send_sge, 1),
+			.max_recv_sge = ep->srq ? 0 : ep->attr.max_recv_sge,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	struct ib_cq_init_attr cq_attr = { .cqe = recv_depth };
+	int ret;
+
+	if (ep->sq.inline_data) {
+		size_t size = (size_t)ep->sq.view.depth * ep->sq.max_inline;
+
+		ep->sq.inline_dma = ib_dma_map_single(ibdev, ep->sq.inline_data, size,
+						      DMA_TO_DEVICE);
+		if (ib_dma_mapping_error(ibdev, ep->sq.inline_dma))
+			return -ENOMEM;
+	}
+	/* Sized by this endpoint's own rings: it cannot overflow. */
+	ep->cq = ib_alloc_cq_any(ibdev, ep, ep->attr.send_depth + (lazy ? 0 : recv_depth),
+				 IB_POLL_SOFTIRQ);
+	if (IS_ERR(ep->cq)) {
+		ret = PTR_ERR(ep->cq);
+		ep->cq = NULL;
+		goto err;
+	}
+	if (lazy) {
+		ep->recv_cq = ib_create_cq(ibdev, dapx_ep_recv_cq_handler, NULL, ep, &cq_attr);
+		if (IS_ERR(ep->recv_cq)) {
+			ret = PTR_ERR(ep->recv_cq);
+			ep->recv_cq = NULL;
+			goto err;
+		}
+		ib_req_notify_cq(ep->recv_cq, IB_CQ_SOLICITED);
+	}
+	attr.send_cq = ep->cq;
+	attr.recv_cq = lazy ? ep->recv_cq : ep->cq;
+	ep->qp = ib_create_qp(ep->pd->ibpd, &attr);
+	if (IS_ERR(ep->qp)) {
+		ret = PTR_ERR(ep->qp);
+		ep->qp = NULL;
+		goto err;
+	}
+	ep->qp_state = IB_QPS_RESET;
+	return 0;
+
+err:
+	dapx_ep_destroy_qp(ep);
+	return ret;
+}
+
+/* When this returns, no completion handler runs any more. */
+void dapx_ep_destroy_qp(struct dapx_ep *ep)
+{
+	struct ib_cq *recv_cq;
+
+	if (ep->qp)
+		ib_destroy_qp(ep->qp);
+	ep->qp = NULL;
+	if (ep->recv_cq) {
+		/* Without a queue pair nothing notifies any more. */
+		cancel_work_sync(&ep->recv_cq_work);
+		dapx_ep_fetch(ep);
+		spin_lock_bh(&ep->recv_cq_lock);
+		recv_cq = ep->recv_cq;
+		ep->recv_cq = NULL;
+		spin_unlock_bh(&ep->recv_cq_lock);
+		ib_destroy_cq(recv_cq);
+	}
+	if (ep->cq)
+		ib_free_cq(ep->cq);
+	ep->cq = NULL;
+	if (ep->sq.inline_dma)
+		ib_dma_unmap_single(ep->obj.ctx->dev->ibdev, ep->sq.inline_dma,
+				    (size_t)ep->sq.view.depth * ep->sq.max_inline, DMA_TO_DEVICE);
+	ep->sq.inline_dma = 0;
+	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
+}
+
+/* ECANCELED: the queue pair is in error already, and stays there. */
+int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask)
+{
+	int ret = -ECANCELED;
+
+	mutex_lock(&ep->qp_mutex);
+	if (ep->qp && ep->qp_state != IB_QPS_ERR) {
+		ret = ib_modify_qp(ep->qp, attr, mask);
+		if (!ret && mask & IB_QP_STATE)
+			WRITE_ONCE(ep->qp_state, attr->qp_state);
+	}
+	mutex_unlock(&ep->qp_mutex);
+	return ret;
+}
+
+void dapx_ep_qp_to_error(struct dapx_ep *ep)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	mutex_lock(&ep->qp_mutex);
+	if (ep->qp && ep->qp_state != IB_QPS_ERR) {
+		/* From RESET there is no way to ERROR, and nothing to flush. */
+		if (ep->qp_state != IB_QPS_RESET)
+			ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
+		WRITE_ONCE(ep->qp_state, IB_QPS_ERR);
+	}
+	mutex_unlock(&ep->qp_mutex);
+}
+
+/* -------------------------------------------------------------------- making */
+
+int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr, bool srq)
+{
+	const struct ib_device_attr *dev = &ctx->dev->ibdev->attrs;
+	u32 max_depth = min_t(u32, dapx_max_ring_depth, rounddown_pow_of_two(dev->max_qp_wr));
+
+	if (attr->flags & ~DAPX_EP_SOLICITED)
+		return -EOPNOTSUPP;
+	if (!attr->send_depth || attr->send_depth > max_depth || attr->recv_depth > max_depth ||
+	    (srq && attr->recv_depth))
+		return -EINVAL;
+	if (!attr->max_send_sge || attr->max_send_sge > min_t(u32, DAPX_MAX_SGE, dev->max_send_sge))
+		return -EINVAL;
+	if (attr->recv_depth ? !attr->max_recv_sge ||
+	    attr->max_recv_sge > min_t(u32, DAPX_MAX_SGE, dev->max_recv_sge) :
+	    attr->max_recv_sge > DAPX_MAX_SGE)
+		return -EINVAL;
+	if (attr->max_inline > DAPX_MAX_INLINE ||
+	    attr->max_rd_atomic > min(dev->max_qp_init_rd_atom, U8_MAX) ||
+	    attr->max_dest_rd_atomic > min(dev->max_qp_rd_atom, U8_MAX))
+		return -EINVAL;
+	return 0;
+}
+
+/* Rings and slots, without PD, EVDs and queue pair. @attr is checked. */
+struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_attr *attr,
+			      bool srq)
+{
+	u32 recv_off, send_stride, recv_stride = 0;
+	struct dapx_object *obj;
+	struct dapx_ep *ep;
+	size_t size;
+	int ret;
+
+	obj = dapx_object_alloc(ctx, &dapx_ep_class);
+	if (IS_ERR(obj))
+		return ERR_CAST(obj);
+	ep = dapx_ep_of(obj);
+	spin_lock_init(&ep->lock);
+	mutex_init(&ep->qp_mutex);
+	spin_lock_init(&ep->recv_cq_lock);
+	INIT_WORK(&ep->recv_cq_work, dapx_ep_recv_cq_work);
+	init_waitqueue_head(&ep->drained);
+	INIT_WORK(&ep->work, dapx_ep_work);
+	INIT_DELAYED_WORK(&ep->deadline, dapx_ep_deadline);
+	dapx_event_node_init(&ep->outcome, obj, NULL);
+	dapx_event_node_init(&ep->end, obj, NULL);
+	dapx_event_node_init(&ep->async, obj, NULL);
+
+	ep->attr = *attr;
+	ep->attr.send_depth = roundup_pow_of_two(attr->send_depth);
+	if (attr->recv_depth)
+		ep->attr.recv_depth = roundup_pow_of_two(attr->recv_depth);
+	send_stride = dapx_send_stride(attr->max_send_sge, attr->max_inline);
+	recv_off = DAPX_EP_ENTRIES_OFF + ep->attr.send_depth * send_stride;
+	size = recv_off;
+	if (attr->recv_depth) {
+		recv_stride = dapx_recv_stride(attr->max_recv_sge);
+		size += (size_t)ep->attr.recv_depth * recv_stride;
+	}
+	ep->ring = dapx_ring_create(ctx, size);
+	if (IS_ERR(ep->ring)) {
+		ret = PTR_ERR(ep->ring);
+		ep->ring = NULL;
+		goto err;
+	}
+	ep->state_word = ep->ring->va + DAPX_EP_STATE_OFF;
+
+	dapx_ring_view_init(&ep->sq.view, ep->ring, DAPX_EP_SEND_CONTROL_OFF, DAPX_EP_ENTRIES_OFF,
+			    ep->attr.send_depth, send_stride, &ep->send_layout);
+	ret = dapx_workq_init(&ep->sq, &dapx_send_ops, ep, obj, attr->max_send_sge,
+			      attr->max_inline, dapx_send_done);
+	if (ret)
+		goto err;
+	ep->sq.busy_mark = clamp(ep->attr.send_depth / 2, 1U, 4U);
+	if (attr->recv_depth) {
+		dapx_ring_view_init(&ep->rq.view, ep->ring, DAPX_EP_RECV_CONTROL_OFF, recv_off,
+				    ep->attr.recv_depth, recv_stride, &ep->recv_layout);
+		ret = dapx_workq_init(&ep->rq, &dapx_recv_ops, ep, obj, attr->max_recv_sge, 0,
+				      dapx_recv_done);
+		if (ret)
+			goto err;
+		ep->rq.busy_mark = max(ep->attr.recv_depth / 2, 1U);
+	}
+	dapx_ep_update_modes(ep);
+	return ep;
+
+err:
+	dapx_object_abort(obj);
+	return ERR_PTR(ret);
+}
+
+/* Undoes dapx_ep_alloc() and what came after it, before it is published. */
+void dapx_ep_abort(struct dapx_ep *ep)
+{
+	dapx_ep_class.destroy(&ep->obj);
+	dapx_object_abort(&ep->obj);
+}
+
+static int dapx_evd_use(struct dapx_context *ctx, u32 handle, struct dapx_evd **evd)
+{
+	struct dapx_object *obj = dapx_object_use(ctx, handle, DAPX_OBJECT_EVD);
+
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	*evd = container_of(obj, struct dapx_evd, obj);
+	return 0;
+}
+
+static void dapx_ep_set_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd)
+{
+	int lazy = ep->attr.flags & DAPX_EP_SOLICITED ? 1 : 0;
+
+	if (ep->recv_evd) {
+		dapx_evd_lazy(ep->recv_evd, -lazy);
+		dapx_object_unuse(&ep->recv_evd->obj);
+	}
+	WRITE_ONCE(ep->recv_evd, evd);
+	if (evd)
+		dapx_evd_lazy(evd, lazy);
+}
+
+static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *cmd)
+{
+	struct dapx_context *ctx = ep->obj.ctx;
+	struct dapx_object *obj;
+	struct dapx_evd *evd;
+	int ret;
+
+	obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ep->pd = container_of(obj, struct dapx_pd, obj);
+	if (cmd->srq) {
+		obj = dapx_object_use(ctx, cmd->srq, DAPX_OBJECT_SRQ);
+		if (IS_ERR(obj))
+			return PTR_ERR(obj);
+		ep->srq = container_of(obj, struct dapx_srq, obj);
+	}
+	ret = dapx_evd_use(ctx, cmd->request_evd, &ep->request_evd);
+	if (ret)
+		return ret;
+	ret = dapx_evd_use(ctx, cmd->connect_evd, &ep->connect_evd);
+	if (ret)
+		return ret;
+	if (!cmd->recv_evd)
+		return cmd->srq || cmd->attr.recv_depth ? -EINVAL : 0;
+	ret = dapx_evd_use(ctx, cmd->recv_evd, &evd);
+	if (ret)
+		return ret;
+	dapx_ep_set_recv_evd(ep, evd);
+	return 0;
+}
+
+int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
+{
+	struct dapx_ep_create *cmd = ucmd->cmd;
+	struct dapx_ep *ep;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	ret = dapx_ep_attr_check(ucmd->ctx, &cmd->attr, cmd->srq);
+	if (ret)
+		return ret;
+	ep = dapx_ep_alloc(ucmd->ctx, &cmd->attr, cmd->srq);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	ep->obj.user_data = cmd->user_data;
+	ret = dapx_ep_use_objects(ep, cmd);
+	if (ret)
+		goto err;
+	ret = dapx_ep_build_qp(ep);
+	if (ret)
+		goto err;
+
+	cmd->out_ep = ep->obj.handle;
+	cmd->attr = ep->attr;
+	cmd->out_qp_num = ep->qp->qp_num;
+	cmd->out_state_off = DAPX_EP_STATE_OFF;
+	cmd->out_send_ring = ep->send_layout;
+	cmd->out_recv_ring = ep->recv_layout;
+	ret = dapx_respond(ucmd);
+	if (ret)
+		goto err;
+	dapx_object_publish(&ep->obj);
+	return 0;
+
+err:
+	dapx_ep_abort(ep);
+	return ret;
+}
+
+/* ------------------------------------------------------------------ teardown */
+
+/*
+ * Steps 1 and 2 of the one ordering, and the start of step 4: from here on the
+ * endpoint takes nothing, and the device flushes what it has.
+ */
+void dapx_ep_stop(struct dapx_ep *ep)
+{
+	unsigned long flags;
+	bool dead;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	dead = ep->dead;
+	ep->dead = true;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (dead)
+		return;
+	trace_dapx_teardown(&ep->obj, "stop");
+	cancel_work_sync(&ep->work);
+	cancel_delayed_work_sync(&ep->deadline);
+	dapx_ep_update_modes(ep);
+	dapx_ep_qp_to_error(ep);
+}
+
+/* Bounded: a device that does not flush must not hold up a process' end. */
+static void dapx_ep_drain(struct dapx_ep *ep)
+{
+	unsigned long end = jiffies + DAPX_DRAIN_TIMEOUT;
+
+	while (atomic_read(&ep->sq.outstanding) || atomic_read(&ep->rq.outstanding)) {
+		dapx_ep_fetch(ep);
+		wait_event_timeout(ep->drained,
+				   !atomic_read(&ep->sq.outstanding) &&
+				   !atomic_read(&ep->rq.outstanding),
+				   ep->recv_cq ? 1 : HZ);
+		if (time_after(jiffies, end)) {
+			pr_warn_ratelimited("dapx: %s does not flush qp 0x%x\n",
+					    dev_name(&ep->qp->device->dev), ep->qp->qp_num);
+			break;
+		}
+	}
+}
+
+static void dapx_ep_drop_events(struct dapx_ep *ep)
+{
+	if (ep->request_evd)
+		dapx_evd_drop(ep->request_evd, &ep->obj);
+	if (ep->recv_evd)
+		dapx_evd_drop(ep->recv_evd, &ep->obj);
+	if (ep->connect_evd)
+		dapx_evd_drop(ep->connect_evd, &ep->obj);
+}
+
+/*
+ * The one ordering by which endpoints end, whoever ends them. The numbers are
+ * those of Documentation/architecture.rst.
+ */
+static void dapx_ep_dismantle(struct dapx_ep *ep)
+{
+	/* 1. and 2.: no posts, no ring consumer, no work of ours */
+	dapx_ep_stop(ep);
+
+	/* 3.: no connection manager, and no callback of it */
+	trace_dapx_teardown(&ep->obj, "cm");
+	if (ep->cm)
+		dapx_cm_shutdown(ep->cm);
+
+	/* 4.: the device has nothing any more */
+	trace_dapx_teardown(&ep->obj, "drain");
+	if (ep->qp)
+		dapx_ep_drain(ep);
+
+	/* 5.: nothing of it waits for room in an EVD */
+	trace_dapx_teardown(&ep->obj, "events");
+	dapx_ep_drop_events(ep);
+
+	/* 6.: the queue pair and its CQs, then the CM id */
+	trace_dapx_teardown(&ep->obj, "destroy");
+	dapx_ep_destroy_qp(ep);
+	if (ep->cm)
+		dapx_cm_release_ep(ep->cm);
+	ep->cm = NULL;
+}
+
+static void dapx_ep_destroy(struct dapx_object *obj)
+{
+	struct dapx_ep *ep = dapx_ep_of(obj);
+
+	dapx_ep_dismantle(ep);
+	dapx_ep_set_recv_evd(ep, NULL);
+	if (ep->connect_evd)
+		dapx_object_unuse(&ep->connect_evd->obj);
+	if (ep->request_evd)
+		dapx_object_unuse(&ep->request_evd->obj);
+	if (ep->srq)
+		dapx_object_unuse(&ep->srq->obj);
+	if (ep->pd)
+		dapx_object_unuse(&ep->pd->obj);
+}
+
+/* Reset: ends as in a teardown, and begins anew. The endpoint's mutex is held. */
+int dapx_ep_renew(struct dapx_ep *ep)
+{
+	int ret;
+
+	dapx_ep_dismantle(ep);
+	if (ep->sq.ops)
+		dapx_workq_reset(&ep->sq);
+	if (ep->rq.ops)
+		dapx_workq_reset(&ep->rq);
+	ret = dapx_ep_build_qp(ep);
+
+	spin_lock_irq(&ep->lock);
+	ep->todo = 0;
+	ep->remote_qp_num = 0;
+	ep->peer_data_len = 0;
+	ep->dead = false;
+	if (!ret)
+		dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
+	spin_unlock_irq(&ep->lock);
+	dapx_ep_update_modes(ep);
+	return ret;
+}
+
+static int dapx_ep_free(struct dapx_object *obj, u32 free_flags)
+{
+	struct dapx_ep *ep = dapx_ep_of(obj);
+	unsigned long flags;
+	int ret = 0;
+
+	if (free_flags)
+		return -EOPNOTSUPP;
+	mutex_lock(&obj->mutex);
+	spin_lock_irqsave(&ep->lock, flags);
+	switch (ep->state) {
+	case DAPX_EP_RESERVED:
+	case DAPX_EP_PASSIVE_PENDING:
+	case DAPX_EP_TENTATIVE_PENDING:
+		ret = -EBADFD;
+		break;
+	default:
+		break;
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (!ret)
+		ret = dapx_object_unpublish(obj);
+	if (!ret)
+		dapx_ep_destroy(obj);
+	mutex_unlock(&obj->mutex);
+	if (!ret)
+		dapx_object_put(obj);
+	return ret;
+}
+
+static void dapx_ep_release(struct dapx_object *obj)
+{
+	struct dapx_ep *ep = dapx_ep_of(obj);
+
+	dapx_workq_exit(&ep->sq);
+	dapx_workq_exit(&ep->rq);
+	dapx_ring_destroy(ep->ring);
+}
+
+static u32 dapx_ep_object_state(struct dapx_object *obj)
+{
+	return READ_ONCE(dapx_ep_of(obj)->state);
+}
+
+const struct dapx_object_class dapx_ep_class = {
+	.type = DAPX_OBJECT_EP,
+	.size = sizeof(struct dapx_ep),
+	.free = dapx_ep_free,
+	.destroy = dapx_ep_destroy,
+	.release = dapx_ep_release,
+	.state = dapx_ep_object_state,
+};
+
+/* ------------------------------------------------------------------ commands */
+
+static int dapx_ep_ring_doorbell(struct dapx_ep *ep, u32 flags)
+{
+	int ret = 0;
+
+	if (flags & DAPX_DOORBELL_RECV) {
+		if (!ep->rq.ops)
+			return -EINVAL;
+		ret = dapx_workq_run(&ep->rq);
+		if (ret)
+			return ret;
+	}
+	if (flags & DAPX_DOORBELL_SEND) {
+		switch (READ_ONCE(ep->state)) {
+		case DAPX_EP_CONNECTED:
+		case DAPX_EP_DISCONNECTED:
+			ret = dapx_workq_run(&ep->sq);
+			break;
+		default:
+			ret = -EBADFD;
+			break;
+		}
+	}
+	return ret;
+}
+
+int dapx_cmd_doorbell(struct dapx_ucmd *ucmd)
+{
+	struct dapx_doorbell *cmd = ucmd->cmd;
+	struct dapx_object *obj;
+	u32 fitting;
+	int ret;
+
+	if (cmd->flags & ~(DAPX_DOORBELL_SEND | DAPX_DOORBELL_RECV | DAPX_DOORBELL_EVENTS))
+		return -EOPNOTSUPP;
+	if (!cmd->flags || cmd->__reserved)
+		return -EINVAL;
+	obj = dapx_object_get(ucmd->ctx, cmd->handle, DAPX_OBJECT_ANY);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+
+	switch (obj->class->type) {
+	case DAPX_OBJECT_EP:
+		fitting = DAPX_DOORBELL_SEND | DAPX_DOORBELL_RECV;
+		ret = cmd->flags & ~fitting ? -EINVAL :
+		      dapx_ep_ring_doorbell(dapx_ep_of(obj), cmd->flags);
+		break;
+	case DAPX_OBJECT_SRQ:
+		ret = cmd->flags & ~DAPX_DOORBELL_RECV ? -EINVAL :
+		      dapx_srq_doorbell(container_of(obj, struct dapx_srq, obj));
+		break;
+	case DAPX_OBJECT_EVD:
+		ret = cmd->flags & ~DAPX_DOORBELL_EVENTS ? -EINVAL :
+		      dapx_evd_doorbell(container_of(obj, struct dapx_evd, obj));
+		break;
+	default:
+		ret = -ENOENT;
+		break;
+	}
+	dapx_object_put(obj);
+	return ret;
+}
+
+static u32 dapx_handle_of(const struct dapx_object *obj)
+{
+	return obj->handle;
+}
+
+int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
+{
+	struct dapx_ep_query *cmd = ucmd->cmd;
+	struct dapx_object *obj;
+	struct dapx_ep *ep;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
+	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ep = dapx_ep_of(obj);
+
+	mutex_lock(&obj->mutex);
+	if (ep->dead) {
+		ret = -ENOENT;
+		goto out;
+	}
+	cmd->out_pd = ep->pd ? dapx_handle_of(&ep->pd->obj) : 0;
+	cmd->out_srq = ep->srq ? dapx_handle_of(&ep->srq->obj) : 0;
+	cmd->out_request_evd = ep->request_evd ? dapx_handle_of(&ep->request_evd->obj) : 0;
+	cmd->out_recv_evd = ep->recv_evd ? dapx_handle_of(&ep->recv_evd->obj) : 0;
+	cmd->out_connect_evd = ep->connect_evd ? dapx_handle_of(&ep->connect_evd->obj) : 0;
+	cmd->out_user_data = obj->user_data;
+	cmd->out_attr = ep->attr;
+	cmd->out_qp_num = ep->qp ? ep->qp->qp_num : 0;
+	cmd->out_requests = atomic_read(&ep->sq.outstanding);
+	cmd->out_receives = atomic_read(&ep->rq.outstanding);
+	cmd->out_state_off = DAPX_EP_STATE_OFF;
+	cmd->out_send_ring = ep->send_layout;
+	cmd->out_recv_ring = ep->recv_layout;
+	memset(&cmd->out_local, 0, sizeof(cmd->out_local));
+	memset(&cmd->out_remote, 0, sizeof(cmd->out_remote));
+	cmd->out_cm = 0;
+	spin_lock_irq(&ep->lock);
+	cmd->out_state = ep->state;
+	cmd->out_remote_qp_num = ep->remote_qp_num;
+	cmd->out_private_data_len = ep->peer_data_len;
+	memcpy(cmd->out_private_data, ep->peer_data, sizeof(ep->peer_data));
+	spin_unlock_irq(&ep->lock);
+	if (ep->cm) {
+		cmd->out_cm = dapx_handle_of(&ep->cm->obj);
+		dapx_cm_addresses(ep->cm, &cmd->out_local, &cmd->out_remote);
+	}
+	ret = dapx_respond(ucmd);
+out:
+	mutex_unlock(&obj->mutex);
+	dapx_object_put(obj);
+	return ret;
+}
+
+/* What a mask asks for, looked up and counted as used. */
+struct dapx_ep_change {
+	struct dapx_object *pd;
+	struct dapx_object *request_evd;
+	struct dapx_object *recv_evd;
+	struct dapx_object *connect_evd;
+};
+
+static int dapx_ep_change_lookup(struct dapx_context *ctx, const struct dapx_ep_modify *cmd,
+				 struct dapx_ep_change *change)
+{
+	struct {
+		u32 bit;
+		u32 handle;
+		enum dapx_object_type type;
+		struct dapx_object **obj;
+	} wanted[] = {
+		{ DAPX_EP_MODIFY_PD, cmd->pd, DAPX_OBJECT_PD, &change->pd },
+		{ DAPX_EP_MODIFY_REQUEST_EVD, cmd->request_evd, DAPX_OBJECT_EVD,
+		  &change->request_evd },
+		{ DAPX_EP_MODIFY_RECV_EVD, cmd->recv_evd, DAPX_OBJECT_EVD, &change->recv_evd },
+		{ DAPX_EP_MODIFY_CONNECT_EVD, cmd->connect_evd, DAPX_OBJECT_EVD,
+		  &change->connect_evd },
+	};
+	struct dapx_object *obj;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (!(cmd->mask & wanted[i].bit))
+			continue;
+		obj = dapx_object_use(ctx, wanted[i].handle, wanted[i].type);
+		if (IS_ERR(obj))
+			return PTR_ERR(obj);
+		*wanted[i].obj = obj;
+	}
+	return 0;
+}
+
+static void dapx_ep_change_drop(struct dapx_ep_change *change)
+{
+	if (change->pd)
+		dapx_object_unuse(change->pd);
+	if (change->request_evd)
+		dapx_object_unuse(change->request_evd);
+	if (change->recv_evd)
+		dapx_object_unuse(change->recv_evd);
+	if (change->connect_evd)
+		dapx_object_unuse(change->connect_evd);
+}
+
+/* A new PD needs a new queue pair; the old one is put back if there is none to be had. */
+static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
+{
+	struct dapx_pd *old = ep->pd, *new = container_of(change->pd, struct dapx_pd, obj);
+	int ret;
+
+	if (ep->rq.ops && ep->rq.head != READ_ONCE(*ep->rq.view.tail))
+		return -EBADFD;
+	if (atomic_read(&ep->rq.outstanding) || ep->qp_state != IB_QPS_RESET)
+		return -EBADFD;
+	dapx_ep_destroy_qp(ep);
+	ep->pd = new;
+	ret = dapx_ep_build_qp(ep);
+	if (ret) {
+		ep->pd = old;
+		if (old && dapx_ep_build_qp(ep))
+			dapx_ep_destroy_qp(ep);
+		return ret;
+	}
+	change->pd = old ? &old->obj : NULL;
+	return 0;
+}
+
+static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify *cmd)
+{
+	const struct ib_device_attr *dev = &ep->obj.ctx->dev->ibdev->attrs;
+	struct dapx_ep_change change = {};
+	struct dapx_evd *evd;
+	int ret;
+
+	ret = dapx_ep_change_lookup(ep->obj.ctx, cmd, &change);
+	if (ret)
+		goto out;
+	ret = -EINVAL;
+	if (cmd->mask & DAPX_EP_MODIFY_RD_ATOMIC &&
+	    (cmd->max_rd_atomic > min(dev->max_qp_init_rd_atom, U8_MAX) ||
+	     cmd->max_dest_rd_atomic > min(dev->max_qp_rd_atom, U8_MAX)))
+		goto out;
+
+	ret = -EBADFD;
+	switch (READ_ONCE(ep->state)) {
+	case DAPX_EP_UNCONNECTED:
+	case DAPX_EP_TENTATIVE_PENDING:
+		break;
+	case DAPX_EP_RESERVED:
+	case DAPX_EP_PASSIVE_PENDING:
+		if (cmd->mask & DAPX_EP_MODIFY_PD)
+			goto out;
+		break;
+	default:
+		goto out;
+	}
+	if (cmd->mask & DAPX_EP_MODIFY_RECV_EVD && atomic_read(&ep->rq.outstanding))
+		goto out;
+	if (cmd->mask & DAPX_EP_MODIFY_PD) {
+		ret = dapx_ep_change_pd(ep, &change);
+		if (ret)
+			goto out;
+	}
+
+	/* Nothing can fail from here on. */
+	if (cmd->mask & DAPX_EP_MODIFY_RECV_EVD) {
+		dapx_ep_set_recv_evd(ep, container_of(change.recv_evd, struct dapx_evd, obj));
+		change.recv_evd = NULL;
+	}
+	if (cmd->mask & DAPX_EP_MODIFY_REQUEST_EVD) {
+		evd = ep->request_evd;
+		ep->request_evd = container_of(change.request_evd, struct dapx_evd, obj);
+		change.request_evd = evd ? &evd->obj : NULL;
+	}
+	spin_lock_irq(&ep->lock);
+	if (cmd->mask & DAPX_EP_MODIFY_CONNECT_EVD) {
+		evd = ep->connect_evd;
+		ep->connect_evd = container_of(change.connect_evd, struct dapx_evd, obj);
+		change.connect_evd = evd ? &evd->obj : NULL;
+	}
+	if (cmd->mask & DAPX_EP_MODIFY_USER_DATA)
+		ep->obj.user_data = cmd->user_data;
+	spin_unlock_irq(&ep->lock);
+	if (cmd->mask & DAPX_EP_MODIFY_RD_ATOMIC) {
+		ep->attr.max_rd_atomic = cmd->max_rd_atomic;
+		ep->attr.max_dest_rd_atomic = cmd->max_dest_rd_atomic;
+	}
+	/* Events that waited for room in an EVD that is no longer ours. */
+	if (change.connect_evd)
+		dapx_evd_drop(container_of(change.connect_evd, struct dapx_evd, obj), &ep->obj);
+	ret = 0;
+out:
+	dapx_ep_change_drop(&change);
+	return ret;
+}
+
+static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_ep_modify *cmd)
+{
+	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
+	struct ib_qp_attr attr = {};
+	enum dapx_ep_state from, to;
+	union ib_gid dgid;
+	u32 port;
+	int mask, ret;
+
+	if (ep->obj.ctx->dev->iwarp)
+		return -EOPNOTSUPP;
+	if (!ep->qp || ep->cm)
+		return -EBADFD;
+
+	switch (cmd->qp_state) {
+	case DAPX_QP_INIT:
+		if (!rdma_is_port_valid(ibdev, cmd->port))
+			return -EINVAL;
+		if (ep->qp_state != IB_QPS_RESET)
+			return -EBADFD;
+		from = DAPX_EP_UNCONNECTED;
+		to = DAPX_EP_UNCONNECTED;
+		attr.qp_state = IB_QPS_INIT;
+		attr.pkey_index = cmd->pkey_index;
+		attr.port_num = cmd->port;
+		attr.qp_access_flags = dapx_ep_access_flags(ep);
+		mask = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS;
+		break;
+	case DAPX_QP_RTR:
+		port = ep->port;
+		if (cmd->dest_qp_num >= BIT(24) || cmd->rq_psn >= BIT(24) ||
+		    cmd->path_mtu < IB_MTU_256 || cmd->path_mtu > IB_MTU_4096 ||
+		    cmd->min_rnr_timer > 31 || cmd->sl > 15 ||
+		    cmd->max_dest_rd_atomic > min(ibdev->attrs.max_qp_rd_atom, U8_MAX))
+			return -EINVAL;
+		if (ep->qp_state != IB_QPS_INIT)
+			return -EBADFD;
+		from = DAPX_EP_UNCONNECTED;
+		to = DAPX_EP_COMPLETION_PENDING;
+		memcpy(dgid.raw, cmd->dgid, sizeof(dgid.raw));
+		attr.qp_state = IB_QPS_RTR;
+		attr.path_mtu = cmd->path_mtu;
+		attr.dest_qp_num = cmd->dest_qp_num;
+		attr.rq_psn = cmd->rq_psn;
+		attr.max_dest_rd_atomic = cmd->max_dest_rd_atomic;
+		attr.min_rnr_timer = cmd->min_rnr_timer;
+		attr.ah_attr.type = rdma_ah_find_type(ibdev, port);
+		rdma_ah_set_port_num(&attr.ah_attr, port);
+		rdma_ah_set_sl(&attr.ah_attr, cmd->sl);
+		rdma_ah_set_dlid(&attr.ah_attr, cmd->dlid);
+		rdma_ah_set_grh(&attr.ah_attr, &dgid, 0, cmd->sgid_index, cmd->hop_limit,
+				cmd->traffic_class);
+		mask = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+		       IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER;
+		break;
+	case DAPX_QP_RTS:
+		if (cmd->sq_psn >= BIT(24) || cmd->timeout > 31 || cmd->retry_count > 7 ||
+		    cmd->rnr_retry > 7 ||
+		    cmd->max_rd_atomic > min(ibdev->attrs.max_qp_init_rd_atom, U8_MAX))
+			return -EINVAL;
+		if (ep->qp_state != IB_QPS_RTR)
+			return -EBADFD;
+		from = DAPX_EP_COMPLETION_PENDING;
+		to = DAPX_EP_CONNECTED;
+		attr.qp_state = IB_QPS_RTS;
+		attr.sq_psn = cmd->sq_psn;
+		attr.timeout = cmd->timeout;
+		attr.retry_cnt = cmd->retry_count;
+		attr.rnr_retry = cmd->rnr_retry;
+		attr.max_rd_atomic = cmd->max_rd_atomic;
+		mask = IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+		       IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC;
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (READ_ONCE(ep->state) != from)
+		return -EBADFD;
+
+	ret = dapx_ep_qp_modify(ep, &attr, mask);
+	if (ret)
+		return ret == -ECANCELED ? -EBADFD : ret;
+
+	spin_lock_irq(&ep->lock);
+	if (cmd->qp_state == DAPX_QP_INIT)
+		ep->port = cmd->port;
+	else if (cmd->qp_state == DAPX_QP_RTR)
+		ep->remote_qp_num = cmd->dest_qp_num;
+	/* A message may have broken it already. */
+	if (ep->state == from && from != to)
+		dapx_ep_set_state(ep, to);
+	spin_unlock_irq(&ep->lock);
+	dapx_ep_update_modes(ep);
+	return 0;
+}
+
+int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_ep_modify *cmd = ucmd->cmd;
+	struct dapx_object *obj;
+	struct dapx_ep *ep;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->mask & ~(DAPX_EP_MODIFY_PD | DAPX_EP_MODIFY_REQUEST_EVD |
+			  DAPX_EP_MODIFY_RECV_EVD | DAPX_EP_MODIFY_CONNECT_EVD |
+			  DAPX_EP_MODIFY_RD_ATOMIC | DAPX_EP_MODIFY_USER_DATA |
+			  DAPX_EP_MODIFY_QP))
+		return -EOPNOTSUPP;
+	if (memchr_inv(cmd->__reserved, 0, sizeof(cmd->__reserved)) ||
+	    (cmd->mask & DAPX_EP_MODIFY_QP && cmd->mask != DAPX_EP_MODIFY_QP))
+		return -EINVAL;
+	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ep = dapx_ep_of(obj);
+
+	mutex_lock(&obj->mutex);
+	if (ep->dead)
+		ret = -ENOENT;
+	else if (cmd->mask & DAPX_EP_MODIFY_QP)
+		ret = dapx_ep_modify_qp(ep, cmd);
+	else
+		ret = dapx_ep_modify_fields(ep, cmd);
+	mutex_unlock(&obj->mutex);
+	dapx_object_put(obj);
+	return ret;
+}

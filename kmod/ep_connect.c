@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: connecting endpoints and taking them apart, by the RDMA CM
+ *
+ * The module steps the queue pair itself (the CM does not know of it), so that
+ * only it decides when a queue pair changes, and an endpoint has one before it
+ * has a CM id.
+ */
+#include <linux/slab.h>
+#include <rdma/ib_cm.h>
+
+#include "dapx_private.h"
+#include "trace.h"
+
+/* 0.64 ms: what the CM leaves at 0 means 655 ms until a sender tries again. */
+#define DAPX_MIN_RNR_TIMER 12
+
+static int dapx_ep_qp_step(struct dapx_ep *ep, struct rdma_cm_id *id, enum ib_qp_state state)
+{
+	struct ib_qp_attr attr = { .qp_state = state };
+	int mask, ret;
+
+	ret = rdma_init_qp_attr(id, &attr, &mask);
+	if (ret)
+		return ret;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		attr.qp_access_flags = dapx_ep_access_flags(ep);
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		attr.min_rnr_timer = DAPX_MIN_RNR_TIMER;
+	return dapx_ep_qp_modify(ep, &attr, mask);
+}
+
+/* Ready for what the peer sends, and for sending. */
+static int dapx_ep_qp_connect(struct dapx_ep *ep, struct rdma_cm_id *id)
+{
+	int ret;
+
+	/* An iWARP driver does the rest when it has the connection. */
+	if (ep->obj.ctx->dev->iwarp)
+		return 0;
+	ret = dapx_ep_qp_step(ep, id, IB_QPS_RTR);
+	if (ret)
+		return ret;
+	return dapx_ep_qp_step(ep, id, IB_QPS_RTS);
+}
+
+/* ------------------------------------------------- what the CM tells, in its callbacks */
+
+static void dapx_ep_take_peer_data(struct dapx_ep *ep, const void *data, u32 length)
+{
+	lockdep_assert_held(&ep->lock);
+	ep->peer_data_len = data ? min_t(u32, length, sizeof(ep->peer_data)) : 0;
+	memset(ep->peer_data, 0, sizeof(ep->peer_data));
+	if (ep->peer_data_len)
+		memcpy(ep->peer_data, data, ep->peer_data_len);
+}
+
+/* A set-up came to nothing. */
+static void dapx_ep_connect_failed(struct dapx_ep *ep, u32 what, int error, const void *data,
+				   u32 length)
+{
+	bool failed = true;
+
+	spin_lock_irq(&ep->lock);
+	switch (ep->state) {
+	case DAPX_EP_ACTIVE_PENDING:
+		break;
+	case DAPX_EP_COMPLETION_PENDING:
+		what = DAPX_CONNECTION_ACCEPT_ERROR;
+		break;
+	default:
+		failed = false;
+		break;
+	}
+	if (failed) {
+		dapx_ep_take_peer_data(ep, data, length);
+		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
+		dapx_ep_post_event(ep, &ep->outcome, what, error);
+	}
+	spin_unlock_irq(&ep->lock);
+	if (!failed)
+		return;
+	cancel_delayed_work(&ep->deadline);
+	dapx_ep_qp_to_error(ep);
+	dapx_ep_update_modes(ep);
+}
+
+static void dapx_ep_connected(struct dapx_ep *ep, const struct rdma_conn_param *conn)
+{
+	bool connected = false;
+
+	spin_lock_irq(&ep->lock);
+	if (ep->state == DAPX_EP_ACTIVE_PENDING || ep->state == DAPX_EP_COMPLETION_PENDING) {
+		if (ep->state == DAPX_EP_ACTIVE_PENDING) {
+			dapx_ep_take_peer_data(ep, conn->private_data, conn->private_data_len);
+			ep->remote_qp_num = conn->qp_num;
+		}
+		dapx_ep_set_state(ep, DAPX_EP_CONNECTED);
+		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
+		connected = true;
+	}
+	spin_unlock_irq(&ep->lock);
+	if (!connected)
+		return;
+	cancel_delayed_work(&ep->deadline);
+	dapx_ep_update_modes(ep);
+}
+
+/* The connection ends without an error. Returns whether it was there. */
+static bool dapx_ep_disconnected(struct dapx_ep *ep)
+{
+	bool ended = true;
+
+	spin_lock_irq(&ep->lock);
+	switch (ep->state) {
+	case DAPX_EP_CONNECTED:
+	case DAPX_EP_DISCONNECT_PENDING:
+	case DAPX_EP_ACTIVE_PENDING:
+		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
+		dapx_ep_post_event(ep, &ep->end, DAPX_CONNECTION_DISCONNECTED, 0);
+		break;
+	case DAPX_EP_COMPLETION_PENDING:
+		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
+		dapx_ep_post_event(ep, &ep->end, DAPX_CONNECTION_ACCEPT_ERROR, 0);
+		break;
+	default:
+		ended = false;
+		break;
+	}
+	spin_unlock_irq(&ep->lock);
+	if (!ended)
+		return false;
+	dapx_ep_qp_to_error(ep);
+	dapx_ep_update_modes(ep);
+	return true;
+}
+
+static int dapx_ep_send_request(struct dapx_ep *ep, struct rdma_cm_id *id)
+{
+	int ret;
+
+	ret = dapx_ep_qp_step(ep, id, IB_QPS_INIT);
+	if (ret)
+		return ret;
+	dapx_ep_update_modes(ep);
+	ep->conn_param.qp_num = ep->qp->qp_num;
+	ep->conn_param.srq = ep->srq ? 1 : 0;
+	return rdma_connect_locked(id, &ep->conn_param);
+}
+
+/* With the id's handler mutex held. A set-up that was given up gets no further. */
+int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	const struct rdma_conn_param *conn = &event->param.conn;
+	const void *data;
+	u8 length = 0;
+	int ret = 0;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (READ_ONCE(ep->state) != DAPX_EP_ACTIVE_PENDING)
+			break;
+		if (id->device != ep->obj.ctx->dev->ibdev)
+			ret = -EADDRNOTAVAIL;
+		else
+			ret = rdma_resolve_route(id, max(dapx_cm_timeout_ms(ep->connect_deadline),
+							 1));
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		if (READ_ONCE(ep->state) == DAPX_EP_ACTIVE_PENDING)
+			ret = dapx_ep_send_request(ep, id);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		if (READ_ONCE(ep->state) != DAPX_EP_ACTIVE_PENDING)
+			break;
+		ret = dapx_ep_qp_connect(ep, id);
+		if (!ret)
+			ret = rdma_accept(id, NULL);
+		if (!ret)
+			dapx_ep_connected(ep, conn);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		dapx_ep_connected(ep, conn);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		ret = event->status < 0 ? event->status : -EHOSTUNREACH;
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		data = rdma_consumer_reject_data(id, event, &length);
+		dapx_ep_connect_failed(ep, data ? DAPX_CONNECTION_PEER_REJECTED :
+						  DAPX_CONNECTION_NON_PEER_REJECTED,
+				       -ECONNREFUSED, data, length);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		/* Also answers the peer, who waits for it. */
+		if (dapx_ep_disconnected(ep))
+			rdma_disconnect(id);
+		break;
+	default:
+		break;
+	}
+	if (ret)
+		dapx_ep_connect_failed(ep, DAPX_CONNECTION_UNREACHABLE, ret, NULL, 0);
+	return 0;
+}
+
+void dapx_ep_deadline(struct work_struct *work)
+{
+	struct dapx_ep *ep = container_of(to_delayed_work(work), struct dapx_ep, deadline);
+	bool expired = false;
+
+	spin_lock_irq(&ep->lock);
+	if (ep->state == DAPX_EP_ACTIVE_PENDING) {
+		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
+		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_TIMED_OUT, -ETIMEDOUT);
+		expired = true;
+	}
+	spin_unlock_irq(&ep->lock);
+	if (!expired)
+		return;
+	dapx_ep_qp_to_error(ep);
+	dapx_ep_update_modes(ep);
+	dapx_cm_shutdown(ep->cm);
+}
+
+/* ------------------------------------------------------------------- connect */
+
+/* What connecting and accepting need of an endpoint besides its state. */
+static bool dapx_ep_is_complete(struct dapx_ep *ep)
+{
+	return ep->qp && ep->request_evd && ep->connect_evd &&
+	       (ep->recv_evd || (!ep->rq.ops && !ep->srq)) &&
+	       (ep->qp_state == IB_QPS_RESET || ep->qp_state == IB_QPS_INIT);
+}
+
+static int dapx_ep_enter_active(struct dapx_ep *ep, struct dapx_cm *cm)
+{
+	int ret = -EBADFD;
+
+	spin_lock_irq(&ep->lock);
+	if (!ep->dead && ep->state == DAPX_EP_UNCONNECTED) {
+		dapx_ep_set_state(ep, DAPX_EP_ACTIVE_PENDING);
+		ep->cm = cm;
+		ret = 0;
+	}
+	spin_unlock_irq(&ep->lock);
+	return ret;
+}
+
+/* Undoes dapx_ep_enter_active(), unless an event came first: then that stands. */
+static bool dapx_ep_leave_active(struct dapx_ep *ep)
+{
+	bool left = false;
+
+	spin_lock_irq(&ep->lock);
+	if (ep->state == DAPX_EP_ACTIVE_PENDING) {
+		dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
+		ep->cm = NULL;
+		left = true;
+	}
+	spin_unlock_irq(&ep->lock);
+	return left;
+}
+
+/* With an id of the consumer's, whose route is resolved. */
+static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
+{
+	struct dapx_object *obj;
+	struct dapx_cm *cm;
+	int ret = -EBADFD;
+
+	obj = dapx_object_use(ep->obj.ctx, handle, DAPX_OBJECT_CM);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	cm = container_of(obj, struct dapx_cm, obj);
+
+	mutex_lock_nested(&obj->mutex, SINGLE_DEPTH_NESTING);
+	if (cm->state != DAPX_CM_ROUTE_READY || !cm->id)
+		goto err;
+	rdma_lock_handler(cm->id);
+	ret = dapx_ep_enter_active(ep, cm);
+	if (!ret) {
+		cm->ep = ep;
+		ret = dapx_ep_send_request(ep, cm->id);
+		if (ret && !dapx_ep_leave_active(ep))
+			ret = 0;
+		if (ret)
+			cm->ep = NULL;
+	}
+	rdma_unlock_handler(cm->id);
+	if (ret)
+		goto err;
+	spin_lock_irq(&cm->lock);
+	cm->state = DAPX_CM_ATTACHED;
+	spin_unlock_irq(&cm->lock);
+	mutex_unlock(&obj->mutex);
+	return 0;
+
+err:
+	mutex_unlock(&obj->mutex);
+	dapx_object_unuse(obj);
+	return ret;
+}
+
+static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
+{
+	struct sockaddr *src = cmd->src.ss_family ? (struct sockaddr *)&cmd->src : NULL;
+	struct dapx_cm *cm;
+	int ret;
+
+	cm = dapx_cm_for_ep(ep);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+	ret = dapx_ep_enter_active(ep, cm);
+	if (ret)
+		goto err;
+	ret = rdma_resolve_addr(cm->id, src, (struct sockaddr *)&cmd->dst,
+				max(dapx_cm_timeout_ms(cmd->deadline), 1));
+	if (!ret || !dapx_ep_leave_active(ep))
+		return 0;
+err:
+	dapx_cm_shutdown(cm);
+	dapx_cm_release_ep(cm);
+	return ret == -ENODEV ? -EADDRNOTAVAIL : ret;
+}
+
+int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
+{
+	struct dapx_ep_connect *cmd = ucmd->cmd;
+	struct dapx_object *obj;
+	struct dapx_ep *ep;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ep = container_of(obj, struct dapx_ep, obj);
+
+	ret = -EINVAL;
+	if (cmd->private_data_len > IB_CM_REQ_PRIVATE_DATA_SIZE - DAPX_CM_IP_HEADER_SIZE ||
+	    cmd->retry_count > 7 || cmd->rnr_retry_count > 7)
+		goto out;
+	if (cmd->cm ? cmd->dst.ss_family || cmd->src.ss_family :
+	    !dapx_addr_valid(&cmd->dst) ||
+	    (cmd->src.ss_family && cmd->src.ss_family != cmd->dst.ss_family))
+		goto out;
+
+	mutex_lock(&obj->mutex);
+	ret = -ENOENT;
+	if (ep->dead)
+		goto out_unlock;
+	ret = -EBADFD;
+	if (ep->state != DAPX_EP_UNCONNECTED || ep->cm || !dapx_ep_is_complete(ep))
+		goto out_unlock;
+	ret = -ETIMEDOUT;
+	if (!dapx_cm_timeout_ms(cmd->deadline))
+		goto out_unlock;
+
+	memcpy(ep->private_data, cmd->private_data, sizeof(ep->private_data));
+	ep->conn_param = (struct rdma_conn_param) {
+		.private_data = ep->private_data,
+		.private_data_len = cmd->private_data_len,
+		.responder_resources = ep->attr.max_dest_rd_atomic,
+		.initiator_depth = ep->attr.max_rd_atomic,
+		.flow_control = 1,
+		.retry_count = cmd->retry_count,
+		.rnr_retry_count = cmd->rnr_retry_count,
+	};
+	ep->connect_deadline = cmd->deadline;
+	ret = cmd->cm ? dapx_ep_connect_by_id(ep, cmd->cm) : dapx_ep_connect_to(ep, cmd);
+	if (!ret && cmd->deadline != DAPX_NO_DEADLINE)
+		queue_delayed_work(dapx_wq, &ep->deadline,
+				   msecs_to_jiffies(dapx_cm_timeout_ms(cmd->deadline)) + 1);
+out_unlock:
+	mutex_unlock(&obj->mutex);
+out:
+	dapx_object_put(obj);
+	return ret;
+}
+
+/* -------------------------------------------------------------------- accept */
+
+/* A call that fails changes nothing but the peer's patience. */
+static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
+				  const struct dapx_ep_accept *cmd)
+{
+	struct rdma_conn_param param = {
+		.private_data = cmd->private_data,
+		.private_data_len = cmd->private_data_len,
+		.responder_resources = min_t(u8, ep->attr.max_dest_rd_atomic,
+					     cm->responder_resources),
+		.initiator_depth = min_t(u8, ep->attr.max_rd_atomic, cm->initiator_depth),
+		.flow_control = 1,
+		.rnr_retry_count = cmd->rnr_retry_count,
+		.srq = ep->srq ? 1 : 0,
+		.qp_num = ep->qp->qp_num,
+	};
+	enum dapx_ep_state from;
+	bool tentative = ep->tentative;
+	int ret;
+
+	rdma_lock_handler(cm->id);
+	ret = dapx_ep_qp_step(ep, cm->id, IB_QPS_INIT);
+	if (ret)
+		goto out;
+	dapx_ep_update_modes(ep);
+
+	spin_lock_irq(&ep->lock);
+	from = ep->state;
+	dapx_ep_set_state(ep, DAPX_EP_COMPLETION_PENDING);
+	ep->cm = cm;
+	ep->remote_qp_num = cm->remote_qp_num;
+	ep->tentative = false;
+	spin_unlock_irq(&ep->lock);
+	cm->ep = ep;
+
+	ret = dapx_ep_qp_connect(ep, cm->id);
+	if (!ret)
+		ret = rdma_accept(cm->id, &param);
+	if (ret) {
+		cm->ep = NULL;
+		spin_lock_irq(&ep->lock);
+		if (ep->state == DAPX_EP_COMPLETION_PENDING)
+			dapx_ep_set_state(ep, from);
+		ep->cm = NULL;
+		ep->tentative = tentative;
+		spin_unlock_irq(&ep->lock);
+	}
+out:
+	rdma_unlock_handler(cm->id);
+	return ret;
+}
+
+int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
+{
+	struct dapx_ep_accept *cmd = ucmd->cmd;
+	struct dapx_object *obj, *cm_obj;
+	enum dapx_ep_state expected;
+	struct dapx_cm *cm;
+	struct dapx_ep *ep;
+	bool claimed = false;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved || cmd->rnr_retry_count > 7 ||
+	    cmd->private_data_len > IB_CM_REP_PRIVATE_DATA_SIZE)
+		return -EINVAL;
+	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	cm_obj = dapx_object_get(ucmd->ctx, cmd->cm, DAPX_OBJECT_CM);
+	if (IS_ERR(cm_obj)) {
+		dapx_object_put(obj);
+		return PTR_ERR(cm_obj);
+	}
+	ep = container_of(obj, struct dapx_ep, obj);
+	cm = container_of(cm_obj, struct dapx_cm, obj);
+
+	mutex_lock(&obj->mutex);
+	ret = -ENOENT;
+	if (ep->dead)
+		goto out;
+	ret = -EBADFD;
+	if (!dapx_cm_claim_request(cm))
+		goto out;
+	claimed = true;
+	expected = !cm->candidate ? DAPX_EP_UNCONNECTED :
+		   ep->tentative ? DAPX_EP_TENTATIVE_PENDING : DAPX_EP_PASSIVE_PENDING;
+	if ((cm->candidate && cm->candidate != ep) || ep->state != expected || ep->cm ||
+	    !dapx_ep_is_complete(ep))
+		goto out;
+	ret = dapx_ep_accept_request(ep, cm, cmd);
+	if (!ret) {
+		dapx_cm_request_accepted(cm);
+		claimed = false;
+	}
+out:
+	mutex_unlock(&obj->mutex);
+	if (claimed)
+		dapx_cm_unclaim_request(cm);
+	dapx_object_put(cm_obj);
+	dapx_object_put(obj);
+	/* The peer gave up: what the CM says of an id in the wrong state. */
+	return claimed && ret == -EINVAL ? -EBADFD : ret;
+}
+
+/* ---------------------------------------------------------------- disconnect */
+
+/* Graceful: all requests are done. In ep->work. */
+void dapx_ep_disconnect_drained(struct dapx_ep *ep)
+{
+	if (READ_ONCE(ep->state) != DAPX_EP_DISCONNECT_PENDING || !dapx_workq_idle(&ep->sq))
+		return;
+	/* With a CM id, the end is when the peer has answered. */
+	if (ep->cm)
+		dapx_cm_disconnect(ep->cm);
+	else
+		dapx_ep_disconnected(ep);
+}
+
+static int dapx_ep_disconnect_graceful(struct dapx_ep *ep)
+{
+	bool begun = false;
+
+	/* First, so that nothing published after the call is taken. */
+	dapx_workq_limit(&ep->sq);
+	spin_lock_irq(&ep->lock);
+	if (ep->state == DAPX_EP_CONNECTED) {
+		dapx_ep_set_state(ep, DAPX_EP_DISCONNECT_PENDING);
+		begun = true;
+	}
+	spin_unlock_irq(&ep->lock);
+	if (begun) {
+		dapx_ep_update_modes(ep);
+		dapx_ep_completed(ep);
+	}
+	return 0;
+}
+
+int dapx_cmd_ep_disconnect(struct dapx_ucmd *ucmd)
+{
+	struct dapx_ep_disconnect *cmd = ucmd->cmd;
+	bool abrupt = cmd->flags & DAPX_DISCONNECT_ABRUPT;
+	struct dapx_object *obj;
+	struct dapx_ep *ep;
+	int ret = 0;
+
+	if (cmd->flags & ~DAPX_DISCONNECT_ABRUPT)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
+	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ep = container_of(obj, struct dapx_ep, obj);
+
+	mutex_lock(&obj->mutex);
+	if (ep->dead) {
+		ret = -ENOENT;
+		goto out;
+	}
+	switch (READ_ONCE(ep->state)) {
+	case DAPX_EP_ACTIVE_PENDING:
+	case DAPX_EP_COMPLETION_PENDING:
+		/* Aborts the set-up; the peer sees its end. */
+		dapx_ep_disconnected(ep);
+		if (ep->cm)
+			dapx_cm_shutdown(ep->cm);
+		break;
+	case DAPX_EP_CONNECTED:
+		if (!abrupt) {
+			ret = dapx_ep_disconnect_graceful(ep);
+			break;
+		}
+		fallthrough;
+	case DAPX_EP_DISCONNECT_PENDING:
+		if (abrupt && dapx_ep_disconnected(ep))
+			dapx_cm_disconnect(ep->cm);
+		break;
+	case DAPX_EP_DISCONNECTED:
+		break;
+	default:
+		ret = -EBADFD;
+		break;
+	}
+out:
+	mutex_unlock(&obj->mutex);
+	dapx_object_put(obj);
+	return ret;
+}
+
+/* --------------------------------------------------------------------- reset */
+
+int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd)
+{
+	struct dapx_ep_reset *cmd = ucmd->cmd;
+	struct dapx_object *obj;
+	struct dapx_ep *ep;
+	int ret = 0;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ep = container_of(obj, struct dapx_ep, obj);
+
+	mutex_lock(&obj->mutex);
+	if (ep->dead)
+		ret = -ENOENT;
+	else if (ep->state == DAPX_EP_DISCONNECTED)
+		ret = dapx_ep_renew(ep);
+	else if (ep->state != DAPX_EP_UNCONNECTED)
+		ret = -EBADFD;
+	if (!ret) {
+		cmd->out_qp_num = ep->qp ? ep->qp->qp_num : 0;
+		ret = dapx_respond(ucmd);
+	}
+	mutex_unlock(&obj->mutex);
+	dapx_object_put(obj);
+	return ret;
+}

@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: event dispatchers: rings of events that the kernel fills
+ */
+#include <linux/eventfd.h>
+#include <linux/hrtimer.h>
+#include <linux/log2.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "dapx_private.h"
+
+#define DAPX_EVD_ENTRIES_OFF ALIGN(DAPX_RING_CONTROL_SIZE, 64)
+
+void dapx_event_node_init(struct dapx_event_node *node, struct dapx_object *owner,
+			  void (*gone)(struct dapx_event_node *node))
+{
+	INIT_LIST_HEAD(&node->entry);
+	node->owner = owner;
+	node->gone = gone;
+}
+
+/* Events that the process has not consumed; more than the depth if it wrote nonsense. */
+static u32 dapx_evd_count(struct dapx_evd *evd)
+{
+	/* Acquire: its reads of the entries are over before they are overwritten. */
+	return evd->tail - smp_load_acquire(evd->view.head);
+}
+
+static void dapx_evd_update_flags(struct dapx_evd *evd)
+{
+	u32 flags = 0;
+
+	if (!list_empty(&evd->backlog) || atomic_read(&evd->lazy_sources))
+		flags |= DAPX_RING_BACKLOG;
+	if (evd->dead)
+		flags |= DAPX_RING_DEAD;
+	WRITE_ONCE(*evd->view.flags, flags);
+}
+
+static void dapx_evd_node_gone(struct dapx_event_node *node)
+{
+	WRITE_ONCE(node->pending, false);
+	if (node->gone)
+		node->gone(node);
+}
+
+static bool dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
+{
+	if (dapx_evd_count(evd) >= evd->view.depth)
+		return false;
+	memcpy(dapx_ring_entry(&evd->view, evd->tail), &node->event, sizeof(node->event));
+	evd->tail++;
+	if (node->solicited)
+		evd->attention = evd->tail;
+	/* Release: the entry is there before the index says so. */
+	smp_store_release(evd->view.tail, evd->tail);
+	dapx_evd_node_gone(node);
+	return true;
+}
+
+static void dapx_evd_flush_locked(struct dapx_evd *evd)
+{
+	struct dapx_event_node *node, *next;
+
+	if (list_empty(&evd->backlog))
+		return;
+	list_for_each_entry_safe(node, next, &evd->backlog, entry) {
+		list_del_init(&node->entry);
+		if (!dapx_evd_put(evd, node)) {
+			list_add(&node->entry, &evd->backlog);
+			break;
+		}
+	}
+	dapx_evd_update_flags(evd);
+}
+
+static void dapx_evd_wake(struct dapx_evd *evd)
+{
+	/* The waiter is queued before it looks at the ring for the last time. */
+	if (wq_has_sleeper(&evd->wait))
+		wake_up_all(&evd->wait);
+}
+
+/*
+ * Delivers an event, now or when there is room. The node belongs to the EVD until
+ * its gone() is called.
+ */
+void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	if (evd->dead || WARN_ON_ONCE(node->pending)) {
+		dapx_evd_node_gone(node);
+		spin_unlock_irqrestore(&evd->lock, flags);
+		return;
+	}
+	node->pending = true;
+	if (!list_empty(&evd->backlog) || !dapx_evd_put(evd, node)) {
+		list_add_tail(&node->entry, &evd->backlog);
+		dapx_evd_update_flags(evd);
+		/*
+		 * The process moves the head, then reads the flags; we write the flags,
+		 * then read the head. One of us sees the other.
+		 */
+		smp_mb();
+		dapx_evd_flush_locked(evd);
+	}
+	if (evd->eventfd)
+		eventfd_signal(evd->eventfd);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	dapx_evd_wake(evd);
+}
+
+/* Drops what waits for room and belongs to an object that is being freed. */
+void dapx_evd_drop(struct dapx_evd *evd, struct dapx_object *owner)
+{
+	struct dapx_event_node *node, *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	list_for_each_entry_safe(node, next, &evd->backlog, entry) {
+		if (node->owner != owner)
+			continue;
+		list_del_init(&node->entry);
+		dapx_evd_node_gone(node);
+	}
+	dapx_evd_update_flags(evd);
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+void dapx_evd_flush(struct dapx_evd *evd)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	dapx_evd_flush_locked(evd);
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+static void dapx_evd_fetch_lazy(struct dapx_evd *evd);
+
+int dapx_evd_doorbell(struct dapx_evd *evd)
+{
+	if (atomic_read(&evd->lazy_sources))
+		dapx_evd_fetch_lazy(evd);
+	dapx_evd_flush(evd);
+	return dapx_evd_count(evd) > evd->view.depth ? -EBADMSG : 0;
+}
+
+/* Endpoints whose receives have to be fetched come (+1) and go (-1). */
+void dapx_evd_lazy(struct dapx_evd *evd, int change)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	atomic_add(change, &evd->lazy_sources);
+	dapx_evd_update_flags(evd);
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/* What was delivered so far wakes those who wait for solicited events. */
+void dapx_evd_attention(struct dapx_evd *evd)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->attention = evd->tail;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	dapx_evd_wake(evd);
+}
+
+static void dapx_evd_fetch_lazy(struct dapx_evd *evd)
+{
+	struct dapx_context *ctx = evd->obj.ctx;
+	struct dapx_object *obj;
+	unsigned long handle;
+
+	xa_for_each(&ctx->objects, handle, obj) {
+		struct dapx_ep *ep;
+
+		obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EP);
+		if (IS_ERR(obj))
+			continue;
+		ep = container_of(obj, struct dapx_ep, obj);
+		if (READ_ONCE(ep->recv_evd) == evd)
+			dapx_ep_fetch(ep);
+		dapx_object_put(obj);
+	}
+}
+
+void dapx_evd_device_removed(struct dapx_evd *evd)
+{
+	evd->removed.event = (struct dapx_event) {
+		.type = DAPX_EVENT_ASYNC,
+		.async.what = DAPX_ASYNC_DEVICE_REMOVED,
+	};
+	evd->removed.solicited = true;
+	dapx_evd_post(evd, &evd->removed);
+}
+
+/* While one such event waits for room, later ones of ports are folded into it. */
+void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port)
+{
+	struct dapx_event event = {
+		.type = DAPX_EVENT_ASYNC,
+		.async = { .what = what, .port = port },
+	};
+	unsigned long flags;
+
+	if (!evd->want_async)
+		return;
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->port.event = event;
+	evd->port.solicited = true;
+	if (evd->port.pending) {
+		spin_unlock_irqrestore(&evd->lock, flags);
+		return;
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	/* Events of one device come one at a time: nobody else posts this node. */
+	dapx_evd_post(evd, &evd->port);
+}
+
+static int dapx_evd_ring_create(struct dapx_context *ctx, u32 depth, struct dapx_ring **ring,
+				struct dapx_ring_view *view, struct dapx_ring_layout *layout)
+{
+	if (!depth || depth > dapx_max_ring_depth)
+		return -EINVAL;
+	depth = roundup_pow_of_two(depth);
+	*ring = dapx_ring_create(ctx, DAPX_EVD_ENTRIES_OFF +
+				 (size_t)depth * sizeof(struct dapx_event));
+	if (IS_ERR(*ring))
+		return PTR_ERR(*ring);
+	dapx_ring_view_init(view, *ring, 0, DAPX_EVD_ENTRIES_OFF, depth,
+			    sizeof(struct dapx_event), layout);
+	return 0;
+}
+
+int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
+{
+	struct dapx_evd_create *cmd = ucmd->cmd;
+	struct dapx_context *ctx = ucmd->ctx;
+	struct dapx_object *obj;
+	struct dapx_evd *evd;
+	int ret;
+
+	if (cmd->flags & ~DAPX_EVD_ASYNC)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved || cmd->__reserved2)
+		return -EINVAL;
+
+	obj = dapx_object_alloc(ctx, &dapx_evd_class);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	evd = container_of(obj, struct dapx_evd, obj);
+	mutex_init(&evd->resize);
+	spin_lock_init(&evd->lock);
+	INIT_LIST_HEAD(&evd->backlog);
+	init_waitqueue_head(&evd->wait);
+	dapx_event_node_init(&evd->removed, obj, NULL);
+	dapx_event_node_init(&evd->port, obj, NULL);
+	evd->obj.user_data = cmd->user_data;
+	evd->want_async = cmd->flags & DAPX_EVD_ASYNC;
+
+	ret = dapx_evd_ring_create(ctx, cmd->depth, &evd->ring, &evd->view, &cmd->out_ring);
+	if (ret)
+		goto err_abort;
+	evd->tail = dapx_initial_index;
+	evd->attention = evd->tail;
+	*evd->view.head = evd->tail;
+	*evd->view.tail = evd->tail;
+
+	cmd->out_evd = obj->handle;
+	ret = dapx_respond(ucmd);
+	if (ret)
+		goto err_ring;
+	dapx_object_publish(obj);
+	return 0;
+
+err_ring:
+	dapx_ring_destroy(evd->ring);
+	evd->ring = NULL;
+err_abort:
+	dapx_object_abort(obj);
+	return ret;
+}
+
+static void dapx_evd_destroy(struct dapx_object *obj)
+{
+	struct dapx_evd *evd = container_of(obj, struct dapx_evd, obj);
+	struct dapx_event_node *node, *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->dead = true;
+	list_for_each_entry_safe(node, next, &evd->backlog, entry) {
+		list_del_init(&node->entry);
+		dapx_evd_node_gone(node);
+	}
+	dapx_evd_update_flags(evd);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	wake_up_all(&evd->wait);
+}
+
+static void dapx_evd_release(struct dapx_object *obj)
+{
+	struct dapx_evd *evd = container_of(obj, struct dapx_evd, obj);
+
+	if (evd->eventfd)
+		eventfd_ctx_put(evd->eventfd);
+	dapx_ring_destroy(evd->ring);
+}
+
+const struct dapx_object_class dapx_evd_class = {
+	.type = DAPX_OBJECT_EVD,
+	.size = sizeof(struct dapx_evd),
+	.destroy = dapx_evd_destroy,
+	.release = dapx_evd_release,
+};
+
+static struct dapx_evd *dapx_evd_get(struct dapx_context *ctx, u32 handle)
+{
+	struct dapx_object *obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EVD);
+
+	return IS_ERR(obj) ? ERR_CAST(obj) : container_of(obj, struct dapx_evd, obj);
+}
+
+/* What ends a wait; 1: go on waiting. @count is valid in any case. */
+static int dapx_evd_wait_done(struct dapx_evd *evd, struct dapx_evd_wait *cmd)
+{
+	unsigned long flags;
+	u32 count, attention;
+	bool dead;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	dapx_evd_flush_locked(evd);
+	count = dapx_evd_count(evd);
+	attention = evd->attention - (evd->tail - count);
+	dead = evd->dead;
+	spin_unlock_irqrestore(&evd->lock, flags);
+
+	cmd->out_events = count;
+	if (count > evd->view.depth)
+		return -EBADMSG;
+	if (cmd->flags & DAPX_WAIT_SOLICITED) {
+		/* Behind the head: consumed already. */
+		if (attention && attention <= count)
+			return 0;
+	} else if (count >= cmd->threshold) {
+		return 0;
+	}
+	if (dead)
+		return READ_ONCE(evd->obj.ctx->dead) ? -EIO : -ECANCELED;
+	return 1;
+}
+
+int dapx_cmd_evd_wait(struct dapx_ucmd *ucmd)
+{
+	struct dapx_evd_wait *cmd = ucmd->cmd;
+	struct dapx_context *ctx = ucmd->ctx;
+	DEFINE_WAIT(wait);
+	struct dapx_evd *evd;
+	ktime_t deadline;
+	int ret, err;
+
+	if (cmd->flags & ~DAPX_WAIT_SOLICITED)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
+	evd = dapx_evd_get(ctx, cmd->evd);
+	if (IS_ERR(evd))
+		return PTR_ERR(evd);
+	if (!cmd->threshold || cmd->threshold > READ_ONCE(evd->view.depth) ||
+	    (cmd->flags & DAPX_WAIT_SOLICITED && cmd->threshold != 1)) {
+		ret = -EINVAL;
+		goto out;
+	}
+	if (!(cmd->flags & DAPX_WAIT_SOLICITED) && atomic_read(&evd->lazy_sources))
+		dapx_evd_fetch_lazy(evd);
+	deadline = cmd->deadline > KTIME_MAX ? KTIME_MAX : ns_to_ktime(cmd->deadline);
+
+	/*
+	 * Sleeps outside of the context, which teardown can then close: the EVD's
+	 * memory stays, and its death is an event like others.
+	 */
+	dapx_context_leave(ctx);
+	for (;;) {
+		prepare_to_wait(&evd->wait, &wait, TASK_INTERRUPTIBLE);
+		ret = dapx_evd_wait_done(evd, cmd);
+		if (ret <= 0)
+			break;
+		if (signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		if (!schedule_hrtimeout(deadline == KTIME_MAX ? NULL : &deadline,
+					HRTIMER_MODE_ABS)) {
+			ret = dapx_evd_wait_done(evd, cmd);
+			if (ret > 0)
+				ret = -ETIMEDOUT;
+			break;
+		}
+	}
+	finish_wait(&evd->wait, &wait);
+	/* Back inside, even if the context is dead: our caller leaves it. */
+	down_read(&ctx->sem);
+
+	if (!ret || ret == -ETIMEDOUT || ret == -EINTR) {
+		err = dapx_respond(ucmd);
+		if (err)
+			ret = err;
+	}
+out:
+	dapx_object_put(&evd->obj);
+	return ret;
+}
+
+int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
+{
+	struct dapx_evd_resize *cmd = ucmd->cmd;
+	struct dapx_ring *ring, *old_ring;
+	struct dapx_ring_view view, old;
+	struct dapx_evd *evd;
+	unsigned long flags;
+	u32 count, i;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	evd = dapx_evd_get(ucmd->ctx, cmd->evd);
+	if (IS_ERR(evd))
+		return PTR_ERR(evd);
+	mutex_lock(&evd->resize);
+	ret = dapx_evd_ring_create(ucmd->ctx, cmd->depth, &ring, &view, &cmd->out_ring);
+	if (ret)
+		goto out;
+	/* Before the switch: a caller that cannot be told of it keeps the old ring. */
+	ret = dapx_respond(ucmd);
+	if (ret)
+		goto out_ring;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	old = evd->view;
+	count = dapx_evd_count(evd);
+	if (evd->dead) {
+		ret = -ENOENT;
+	} else if (count > old.depth) {
+		ret = -EBADMSG;
+	} else if (count > view.depth) {
+		ret = -EBUSY;
+	} else {
+		for (i = evd->tail - count; i != evd->tail; i++)
+			memcpy(dapx_ring_entry(&view, i), dapx_ring_entry(&old, i),
+			       sizeof(struct dapx_event));
+		*view.head = evd->tail - count;
+		*view.tail = evd->tail;
+		WRITE_ONCE(*old.flags, DAPX_RING_DEAD);
+		evd->view = view;
+		old_ring = evd->ring;
+		evd->ring = ring;
+		ring = old_ring;
+		dapx_evd_update_flags(evd);
+		dapx_evd_flush_locked(evd);
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	dapx_evd_wake(evd);
+out_ring:
+	dapx_ring_destroy(ring);
+out:
+	mutex_unlock(&evd->resize);
+	dapx_object_put(&evd->obj);
+	return ret;
+}
+
+int dapx_cmd_evd_eventfd(struct dapx_ucmd *ucmd)
+{
+	struct dapx_evd_eventfd *cmd = ucmd->cmd;
+	struct eventfd_ctx *eventfd = NULL;
+	struct dapx_evd *evd;
+	unsigned long flags;
+	int ret = 0;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	evd = dapx_evd_get(ucmd->ctx, cmd->evd);
+	if (IS_ERR(evd))
+		return PTR_ERR(evd);
+	if (cmd->fd != -1) {
+		eventfd = eventfd_ctx_fdget(cmd->fd);
+		if (IS_ERR(eventfd)) {
+			/* Not a descriptor, or not one of an eventfd. */
+			ret = -EINVAL;
+			goto out;
+		}
+	}
+	spin_lock_irqsave(&evd->lock, flags);
+	swap(evd->eventfd, eventfd);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (eventfd)
+		eventfd_ctx_put(eventfd);
+out:
+	dapx_object_put(&evd->obj);
+	return ret;
+}
+
+int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
+{
+	struct dapx_evd_post *cmd = ucmd->cmd;
+	struct dapx_event_node node = {
+		.solicited = true,
+		.event = {
+			.type = DAPX_EVENT_SOFTWARE,
+			.software.data = { cmd->data[0], cmd->data[1] },
+		},
+	};
+	struct dapx_evd *evd;
+	unsigned long flags;
+	int ret = 0;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
+	evd = dapx_evd_get(ucmd->ctx, cmd->evd);
+	if (IS_ERR(evd))
+		return PTR_ERR(evd);
+	node.event.user_data = evd->obj.user_data;
+
+	/* Events that wait for room go first. */
+	spin_lock_irqsave(&evd->lock, flags);
+	dapx_evd_flush_locked(evd);
+	if (evd->dead)
+		ret = -ENOENT;
+	else if (dapx_evd_count(evd) > evd->view.depth)
+		ret = -EBADMSG;
+	else if (!list_empty(&evd->backlog) || !dapx_evd_put(evd, &node))
+		ret = -EAGAIN;
+	else if (evd->eventfd)
+		eventfd_signal(evd->eventfd);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (!ret)
+		dapx_evd_wake(evd);
+	dapx_object_put(&evd->obj);
+	return ret;
+}

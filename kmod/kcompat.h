@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What older kernels spell differently. The rest of the module is written for
+ * the newest upstream; HAVE_* come from kcompat-probe.sh.
+ */
+#ifndef _DAPX_KCOMPAT_H
+#define _DAPX_KCOMPAT_H
+
+#include <linux/eventfd.h>
+#include <linux/mm.h>
+
+#include "kcompat_config.h"
+
+/* Linux 6.3 */
+#ifndef HAVE_VM_FLAGS_SET
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+#endif
+
+/* Linux 6.8 */
+#ifndef HAVE_EVENTFD_SIGNAL_ONE_ARG
+#define eventfd_signal(ctx) eventfd_signal(ctx, 1)
+#endif
+
+#endif /* _DAPX_KCOMPAT_H */

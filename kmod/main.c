@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: the device node and the dispatch of commands
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/uaccess.h>
+
+#include "dapx_private.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+struct workqueue_struct *dapx_wq;
+
+unsigned int dapx_max_ring_depth = 32768;
+module_param_named(max_ring_depth, dapx_max_ring_depth, uint, 0444);
+MODULE_PARM_DESC(max_ring_depth, "Most entries of any ring (default 32768)");
+
+unsigned int dapx_max_backlog = 1024;
+module_param_named(max_backlog, dapx_max_backlog, uint, 0644);
+MODULE_PARM_DESC(max_backlog,
+		 "Most connection requests that may wait on one listener (default 1024)");
+
+unsigned int dapx_initial_index;
+module_param_named(initial_index, dapx_initial_index, uint, 0600);
+MODULE_PARM_DESC(initial_index,
+		 "First index of new rings, for tests of their wrap-around (default 0)");
+
+int dapx_respond(struct dapx_ucmd *ucmd)
+{
+	if (copy_to_user(ucmd->ubuffer, ucmd->cmd, min(ucmd->user_size, ucmd->cmd_size)))
+		return -EFAULT;
+	return 0;
+}
+
+int dapx_cmd_info(struct dapx_ucmd *ucmd)
+{
+	struct dapx_info *cmd = ucmd->cmd;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+
+	cmd->out_features = DAPX_FEATURE_RC | DAPX_FEATURE_SRQ;
+	cmd->out_max_objects = dapx_max_objects;
+	cmd->out_max_user_objects = dapx_max_user_objects;
+	cmd->out_max_ring_depth = dapx_max_ring_depth;
+	cmd->out_max_sge = DAPX_MAX_SGE;
+	cmd->out_max_inline = DAPX_MAX_INLINE;
+	cmd->out_max_backlog = dapx_max_backlog;
+	return dapx_respond(ucmd);
+}
+
+struct dapx_ioctl_op {
+	u32 size;
+	u32 min_size;
+	bool detached;			/* works without a device */
+	int (*fn)(struct dapx_ucmd *ucmd);
+};
+
+#define DAPX_OP_FLAGS(_cmd, _fn, _struct, _last, _detached)		\
+	[DAPX_CMD_##_cmd - DAPX_CMD_INFO] = {				\
+		.size = sizeof(struct _struct) +			\
+			BUILD_BUG_ON_ZERO(sizeof(struct _struct) >	\
+					  sizeof(union dapx_ucmd_buffer)), \
+		.min_size = offsetofend(struct _struct, _last),		\
+		.detached = _detached,					\
+		.fn = _fn,						\
+	}
+#define DAPX_OP(_cmd, _fn, _struct, _last) DAPX_OP_FLAGS(_cmd, _fn, _struct, _last, false)
+
+static const struct dapx_ioctl_op dapx_ioctl_ops[] = {
+	DAPX_OP_FLAGS(INFO, dapx_cmd_info, dapx_info, out_max_backlog, true),
+	DAPX_OP_FLAGS(ATTACH, dapx_cmd_attach, dapx_attach, device, true),
+	DAPX_OP(QUERY_DEVICE, dapx_cmd_query_device, dapx_query_device, __reserved),
+	DAPX_OP(QUERY_OBJECT, dapx_cmd_query_object, dapx_query_object, out_user_data),
+	DAPX_OP(FREE, dapx_cmd_free, dapx_free, type),
+	DAPX_OP(DOORBELL, dapx_cmd_doorbell, dapx_doorbell, __reserved),
+	DAPX_OP(PD_CREATE, dapx_cmd_pd_create, dapx_pd_create, __reserved),
+	DAPX_OP(MR_CREATE, dapx_cmd_mr_create, dapx_mr_create, out_rkey),
+	DAPX_OP(EVD_CREATE, dapx_cmd_evd_create, dapx_evd_create, out_ring),
+	DAPX_OP(EVD_WAIT, dapx_cmd_evd_wait, dapx_evd_wait, __reserved),
+	DAPX_OP(EVD_RESIZE, dapx_cmd_evd_resize, dapx_evd_resize, out_ring),
+	DAPX_OP(EVD_EVENTFD, dapx_cmd_evd_eventfd, dapx_evd_eventfd, fd),
+	DAPX_OP(EVD_POST, dapx_cmd_evd_post, dapx_evd_post, data),
+	DAPX_OP(SRQ_CREATE, dapx_cmd_srq_create, dapx_srq_create, out_ring),
+	DAPX_OP(EP_CREATE, dapx_cmd_ep_create, dapx_ep_create, out_recv_ring),
+	DAPX_OP(EP_QUERY, dapx_cmd_ep_query, dapx_ep_query, out_recv_ring),
+	DAPX_OP(EP_MODIFY, dapx_cmd_ep_modify, dapx_ep_modify, __reserved),
+	DAPX_OP(EP_CONNECT, dapx_cmd_ep_connect, dapx_ep_connect, private_data),
+	DAPX_OP(EP_ACCEPT, dapx_cmd_ep_accept, dapx_ep_accept, private_data),
+	DAPX_OP(EP_DISCONNECT, dapx_cmd_ep_disconnect, dapx_ep_disconnect, __reserved),
+	DAPX_OP(EP_RESET, dapx_cmd_ep_reset, dapx_ep_reset, out_qp_num),
+	DAPX_OP(CM_CREATE, dapx_cmd_cm_create, dapx_cm_create, user_data),
+	DAPX_OP(CM_BIND, dapx_cmd_cm_bind, dapx_cm_bind, addr),
+	DAPX_OP(CM_LISTEN, dapx_cmd_cm_listen, dapx_cm_listen, __reserved),
+	DAPX_OP(CM_RESOLVE, dapx_cmd_cm_resolve, dapx_cm_resolve, src),
+	DAPX_OP(CM_QUERY, dapx_cmd_cm_query, dapx_cm_query, out_remote),
+	DAPX_OP(CM_REJECT, dapx_cmd_cm_reject, dapx_cm_reject, __reserved),
+	DAPX_OP(CM_ACK, dapx_cmd_cm_ack, dapx_cm_ack, events),
+};
+
+static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct dapx_context *ctx = file->private_data;
+	const struct dapx_ioctl_op *op;
+	union dapx_ucmd_buffer buffer;
+	struct dapx_ucmd ucmd = {
+		.ctx = ctx,
+		.ubuffer = (void __user *)arg,
+		.cmd = &buffer,
+	};
+	unsigned int nr = _IOC_NR(cmd);
+	int ret;
+
+	if (current->mm != ctx->mm)
+		return -EPERM;
+	if (nr < DAPX_CMD_INFO || nr - DAPX_CMD_INFO >= ARRAY_SIZE(dapx_ioctl_ops) ||
+	    cmd != _IO(DAPX_TYPE, nr))
+		return -ENOTTY;
+	op = &dapx_ioctl_ops[nr - DAPX_CMD_INFO];
+
+	if (get_user(ucmd.user_size, (u32 __user *)ucmd.ubuffer))
+		return -EFAULT;
+	if (ucmd.user_size < op->min_size)
+		return -EINVAL;
+	ucmd.cmd_size = op->size;
+	ret = copy_struct_from_user(ucmd.cmd, op->size, ucmd.ubuffer, ucmd.user_size);
+	if (ret)
+		return ret;
+
+	ret = dapx_context_enter(ctx);
+	if (ret)
+		return ret;
+	if (op->detached || smp_load_acquire(&ctx->attached))
+		ret = op->fn(&ucmd);
+	else
+		ret = -EBADFD;
+	dapx_context_leave(ctx);
+	return ret;
+}
+
+static int dapx_fops_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct dapx_context *ctx = file->private_data;
+
+	if (vma->vm_mm != ctx->mm)
+		return -EPERM;
+	return dapx_ring_mmap(ctx, vma);
+}
+
+static int dapx_fops_open(struct inode *inode, struct file *file)
+{
+	struct dapx_context *ctx;
+	int ret;
+
+	ret = dapx_context_open(&ctx);
+	if (ret)
+		return ret;
+	file->private_data = ctx;
+	return 0;
+}
+
+static int dapx_fops_release(struct inode *inode, struct file *file)
+{
+	dapx_context_close(file->private_data);
+	return 0;
+}
+
+static const struct file_operations dapx_fops = {
+	.owner = THIS_MODULE,
+	.open = dapx_fops_open,
+	.release = dapx_fops_release,
+	.unlocked_ioctl = dapx_fops_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = dapx_fops_mmap,
+	.llseek = noop_llseek,
+};
+
+static struct miscdevice dapx_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "dapx",
+	.fops = &dapx_fops,
+	.mode = 0660,
+};
+
+static int __init dapx_init(void)
+{
+	int ret;
+
+	BUILD_BUG_ON(sizeof(struct dapx_event) != 64);
+	BUILD_BUG_ON(sizeof(struct dapx_send_wr) != 48);
+
+	dapx_wq = alloc_workqueue("dapx", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!dapx_wq)
+		return -ENOMEM;
+	ret = dapx_devices_init();
+	if (ret)
+		goto err_wq;
+	ret = misc_register(&dapx_misc);
+	if (ret)
+		goto err_devices;
+	return 0;
+
+err_devices:
+	dapx_devices_exit();
+err_wq:
+	destroy_workqueue(dapx_wq);
+	return ret;
+}
+
+static void __exit dapx_exit(void)
+{
+	misc_deregister(&dapx_misc);
+	dapx_devices_exit();
+	destroy_workqueue(dapx_wq);
+	rcu_barrier();
+}
+
+module_init(dapx_init);
+module_exit(dapx_exit);
+MODULE_DESCRIPTION("RDMA endpoints, windows and XRC domains with a teardown that holds");
+MODULE_LICENSE("GPL");

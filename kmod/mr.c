@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: memory regions: the process' own pages, pinned and registered
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "dapx_private.h"
+
+#define DAPX_ACCESS_ALL (DAPX_ACCESS_LOCAL_WRITE | DAPX_ACCESS_REMOTE_WRITE | \
+			 DAPX_ACCESS_REMOTE_READ | DAPX_ACCESS_REMOTE_ATOMIC)
+#define DAPX_ACCESS_REMOTE (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_READ | \
+			    DAPX_ACCESS_REMOTE_ATOMIC)
+
+static int dapx_access_to_ib(u32 access)
+{
+	int flags = 0;
+
+	if (access & DAPX_ACCESS_LOCAL_WRITE)
+		flags |= IB_ACCESS_LOCAL_WRITE;
+	if (access & DAPX_ACCESS_REMOTE_WRITE)
+		flags |= IB_ACCESS_REMOTE_WRITE;
+	if (access & DAPX_ACCESS_REMOTE_READ)
+		flags |= IB_ACCESS_REMOTE_READ;
+	if (access & DAPX_ACCESS_REMOTE_ATOMIC)
+		flags |= IB_ACCESS_REMOTE_ATOMIC;
+	return flags;
+}
+
+/*
+ * Pinning answers EFAULT to all that is wrong with a range. When all of it is
+ * mapped, what is missing are rights.
+ */
+static int dapx_mr_pin_error(u64 addr, u64 length)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	u64 end = addr + length;
+	int ret = -EACCES;
+
+	mmap_read_lock(mm);
+	while (addr < end) {
+		vma = find_vma(mm, addr);
+		if (!vma || vma->vm_start > addr || vma->vm_flags & (VM_IO | VM_PFNMAP)) {
+			ret = -EFAULT;
+			break;
+		}
+		addr = vma->vm_end;
+	}
+	mmap_read_unlock(mm);
+	return ret;
+}
+
+int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
+{
+	struct dapx_mr_create *cmd = ucmd->cmd;
+	struct dapx_context *ctx = ucmd->ctx;
+	struct ib_device *ibdev = ctx->dev->ibdev;
+	int access = dapx_access_to_ib(cmd->access);
+	struct dapx_object *obj, *pd_obj;
+	struct dapx_mr *mr;
+	u64 end;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->access & ~DAPX_ACCESS_ALL)
+		return -EOPNOTSUPP;
+	pd_obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
+	if (IS_ERR(pd_obj))
+		return PTR_ERR(pd_obj);
+
+	ret = -EINVAL;
+	if (!cmd->length || cmd->length > ibdev->attrs.max_mr_size)
+		goto err_pd;
+	ret = -EOVERFLOW;
+	if (check_add_overflow(cmd->addr, cmd->length, &end) || end > U64_MAX - PAGE_SIZE)
+		goto err_pd;
+	ret = -EOPNOTSUPP;
+	if (access & IB_ACCESS_REMOTE_ATOMIC && ibdev->attrs.atomic_cap == IB_ATOMIC_NONE)
+		goto err_pd;
+	/* ib_reg_user_mr() leaves this to its callers. */
+	ret = ib_check_mr_access(ibdev, access);
+	if (ret)
+		goto err_pd;
+
+	obj = dapx_object_alloc(ctx, &dapx_mr_class);
+	if (IS_ERR(obj)) {
+		ret = PTR_ERR(obj);
+		goto err_pd;
+	}
+	mr = container_of(obj, struct dapx_mr, obj);
+	mr->obj.user_data = cmd->user_data;
+	mr->pd = container_of(pd_obj, struct dapx_pd, obj);
+	mr->addr = cmd->addr;
+	mr->length = cmd->length;
+	mr->access = cmd->access;
+
+	mr->ibmr = ib_reg_user_mr(mr->pd->ibpd, cmd->addr, cmd->length, cmd->addr, access);
+	if (IS_ERR(mr->ibmr)) {
+		ret = PTR_ERR(mr->ibmr);
+		if (ret == -EFAULT)
+			ret = dapx_mr_pin_error(cmd->addr, cmd->length);
+		goto err_abort;
+	}
+	mr->lkey = mr->ibmr->lkey;
+
+	cmd->out_mr = obj->handle;
+	cmd->out_rkey = cmd->access & DAPX_ACCESS_REMOTE ? mr->ibmr->rkey : 0;
+	ret = dapx_respond(ucmd);
+	if (ret)
+		goto err_mr;
+	dapx_object_publish(obj);
+	return 0;
+
+err_mr:
+	ib_dereg_mr(mr->ibmr);
+err_abort:
+	dapx_object_abort(obj);
+err_pd:
+	dapx_object_unuse(pd_obj);
+	return ret;
+}
+
+static void dapx_mr_destroy(struct dapx_object *obj)
+{
+	struct dapx_mr *mr = container_of(obj, struct dapx_mr, obj);
+	int ret;
+
+	/* Removes the keys and waits for the packet that is being copied. */
+	ret = ib_dereg_mr(mr->ibmr);
+	WARN_ON_ONCE(ret);
+	dapx_object_unuse(&mr->pd->obj);
+}
+
+const struct dapx_object_class dapx_mr_class = {
+	.type = DAPX_OBJECT_MR,
+	.size = sizeof(struct dapx_mr),
+	.destroy = dapx_mr_destroy,
+};
+
+/*
+ * Turns what user space may name, a handle and an address, into what the device
+ * needs, a key: the only place where keys of local memory come from. Looks without
+ * a reference, in softirq: objects are freed after a grace period.
+ */
+int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,
+		   const struct dapx_sge *sge, bool write, struct ib_sge *out)
+{
+	struct dapx_object *obj;
+	struct dapx_mr *mr;
+	int ret = -EACCES;
+
+	rcu_read_lock();
+	obj = xa_load(&ctx->objects, sge->mr);
+	if (!obj || obj->class != &dapx_mr_class)
+		goto out;
+	mr = container_of(obj, struct dapx_mr, obj);
+	if (mr->pd != pd || (write && !(mr->access & DAPX_ACCESS_LOCAL_WRITE)))
+		goto out;
+	/* In this order nothing can wrap around. */
+	if (sge->addr < mr->addr || sge->addr - mr->addr > mr->length ||
+	    sge->length > mr->length - (sge->addr - mr->addr))
+		goto out;
+	out->addr = sge->addr;
+	out->length = sge->length;
+	out->lkey = mr->lkey;
+	ret = 0;
+out:
+	rcu_read_unlock();
+	return ret;
+}

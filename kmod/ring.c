@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: memory that a process shares with the module
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "dapx_private.h"
+
+/* Room for each ring's pages in the space of mmap offsets. */
+#define DAPX_RING_MMAP_SHIFT 30
+
+static void dapx_ring_release(struct kref *kref)
+{
+	struct dapx_ring *ring = container_of(kref, struct dapx_ring, kref);
+	unsigned int i;
+
+	if (ring->va)
+		vunmap(ring->va);
+	/* Mappings have their own references to the pages. */
+	for (i = 0; i < ring->num_pages; i++)
+		__free_page(ring->pages[i]);
+	kfree(ring);
+}
+
+/* Pages of their own, since vmalloc_user() memory is not charged to anybody. */
+struct dapx_ring *dapx_ring_create(struct dapx_context *ctx, size_t size)
+{
+	unsigned int num_pages = DIV_ROUND_UP(size, PAGE_SIZE);
+	struct dapx_ring *ring;
+	int ret = -ENOMEM;
+
+	ring = kzalloc(struct_size(ring, pages, num_pages), GFP_KERNEL_ACCOUNT);
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&ring->kref);
+	ring->ctx = ctx;
+	while (ring->num_pages < num_pages) {
+		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+
+		if (!page)
+			goto err_put;
+		ring->pages[ring->num_pages++] = page;
+	}
+	ring->va = vmap(ring->pages, num_pages, VM_MAP, PAGE_KERNEL);
+	if (!ring->va)
+		goto err_put;
+	ret = xa_alloc_cyclic(&ctx->rings, &ring->id, ring, xa_limit_31b, &ctx->next_ring,
+			      GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto err_put;
+	return ring;
+
+err_put:
+	kref_put(&ring->kref, dapx_ring_release);
+	return ERR_PTR(ret);
+}
+
+/* Existing mappings stay valid: whoever polls them finds them silent. */
+void dapx_ring_destroy(struct dapx_ring *ring)
+{
+	if (!ring)
+		return;
+	xa_erase(&ring->ctx->rings, ring->id);
+	kref_put(&ring->kref, dapx_ring_release);
+}
+
+u64 dapx_ring_mmap_offset(const struct dapx_ring *ring)
+{
+	return (u64)ring->id << DAPX_RING_MMAP_SHIFT;
+}
+
+int dapx_ring_mmap(struct dapx_context *ctx, struct vm_area_struct *vma)
+{
+	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	unsigned long num_pages = vma_pages(vma);
+	struct dapx_ring *ring;
+	int ret = -EINVAL;
+
+	if (!(vma->vm_flags & VM_SHARED) || offset & (BIT_ULL(DAPX_RING_MMAP_SHIFT) - 1))
+		return -EINVAL;
+
+	xa_lock(&ctx->rings);
+	ring = xa_load(&ctx->rings, offset >> DAPX_RING_MMAP_SHIFT);
+	if (ring)
+		kref_get(&ring->kref);
+	xa_unlock(&ctx->rings);
+	if (!ring)
+		return -EINVAL;
+
+	if (num_pages <= ring->num_pages) {
+		/* A forked child must not write into its parent's rings. */
+		vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+		ret = vm_insert_pages(vma, vma->vm_start, ring->pages, &num_pages);
+	}
+	kref_put(&ring->kref, dapx_ring_release);
+	return ret;
+}
+
+void dapx_ring_view_init(struct dapx_ring_view *view, struct dapx_ring *ring,
+			 u32 control_off, u32 entries_off, u32 depth, u32 stride,
+			 struct dapx_ring_layout *layout)
+{
+	*layout = (struct dapx_ring_layout) {
+		.mmap_offset = dapx_ring_mmap_offset(ring),
+		.mmap_size = ring->num_pages << PAGE_SHIFT,
+		.head_off = control_off,
+		.tail_off = control_off + DAPX_RING_LINE,
+		.flags_off = control_off + 2 * DAPX_RING_LINE,
+		.entries_off = entries_off,
+		.stride = stride,
+		.depth = depth,
+	};
+	view->head = ring->va + layout->head_off;
+	view->tail = ring->va + layout->tail_off;
+	view->flags = ring->va + layout->flags_off;
+	view->entries = ring->va + entries_off;
+	view->depth = depth;
+	view->stride = stride;
+}

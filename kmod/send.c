@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: the requests of an endpoint: from its ring to the device
+ */
+#include "dapx_private.h"
+
+#define DAPX_SEND_FLAGS (DAPX_SEND_SIGNALED | DAPX_SEND_SOLICITED | DAPX_SEND_FENCE | \
+			 DAPX_SEND_INLINE)
+
+struct dapx_send_op {
+	enum ib_wr_opcode opcode;
+	bool known;
+	bool inlinable;
+	bool imm;
+	bool rdma;
+	bool atomic;
+	bool to_memory;		/* the answer is put into the segments */
+};
+
+static const struct dapx_send_op dapx_send_op_table[] = {
+	[DAPX_OP_SEND] = { IB_WR_SEND, .known = true, .inlinable = true },
+	[DAPX_OP_SEND_IMM] = { IB_WR_SEND_WITH_IMM, .known = true, .inlinable = true, .imm = true },
+	[DAPX_OP_RDMA_WRITE] = { IB_WR_RDMA_WRITE, .known = true, .inlinable = true, .rdma = true },
+	[DAPX_OP_RDMA_WRITE_IMM] = { IB_WR_RDMA_WRITE_WITH_IMM, .known = true, .inlinable = true,
+				     .imm = true, .rdma = true },
+	[DAPX_OP_RDMA_READ] = { IB_WR_RDMA_READ, .known = true, .rdma = true, .to_memory = true },
+	[DAPX_OP_COMPARE_SWAP] = { IB_WR_ATOMIC_CMP_AND_SWP, .known = true, .atomic = true,
+				   .to_memory = true },
+	[DAPX_OP_FETCH_ADD] = { IB_WR_ATOMIC_FETCH_AND_ADD, .known = true, .atomic = true,
+				.to_memory = true },
+};
+
+static enum dapx_workq_mode dapx_send_mode(struct dapx_workq *wq)
+{
+	struct dapx_ep *ep = wq->owner;
+
+	if (READ_ONCE(ep->dead))
+		return DAPX_WORKQ_STOP;
+	switch (READ_ONCE(ep->state)) {
+	case DAPX_EP_CONNECTED:
+	case DAPX_EP_DISCONNECT_PENDING:
+		return DAPX_WORKQ_RUN;
+	case DAPX_EP_DISCONNECTED:
+		return DAPX_WORKQ_FLUSH;
+	default:
+		return DAPX_WORKQ_HOLD;
+	}
+}
+
+static void dapx_send_prepare(struct dapx_workq *wq, struct dapx_slot *slot)
+{
+	const struct dapx_send_wr *in = wq->copy;
+
+	slot->signaled = in->flags & DAPX_SEND_SIGNALED;
+	slot->node.solicited = true;
+	slot->node.event = (struct dapx_event) {
+		.type = DAPX_EVENT_COMPLETION,
+		.handle = wq->obj->handle,
+		.user_data = wq->obj->user_data,
+		.completion = { .wr_id = in->wr_id, .opcode = in->opcode },
+	};
+}
+
+/* Data in the ring is copied on: the device reads it later, the process may not wait. */
+static enum dapx_status dapx_send_inline(struct dapx_workq *wq, struct dapx_slot *slot,
+					 const struct dapx_send_op *op, u32 *num_sge)
+{
+	const struct dapx_send_wr *in = wq->copy;
+	struct dapx_ep *ep = wq->owner;
+	size_t offset = (size_t)(slot - wq->slots) * wq->max_inline;
+
+	if (!op->inlinable || in->num_sge || in->inline_len > wq->max_inline)
+		return DAPX_STATUS_LOCAL_OPERATION;
+	*num_sge = 0;
+	if (!in->inline_len)
+		return DAPX_STATUS_SUCCESS;
+	memcpy(wq->inline_data + offset, in + 1, in->inline_len);
+	ib_dma_sync_single_for_device(ep->qp->device, wq->inline_dma + offset, in->inline_len,
+				      DMA_TO_DEVICE);
+	wq->sges[0] = (struct ib_sge) {
+		.addr = wq->inline_dma + offset,
+		.length = in->inline_len,
+		.lkey = ep->pd->ibpd->local_dma_lkey,
+	};
+	*num_sge = 1;
+	return DAPX_STATUS_SUCCESS;
+}
+
+static enum dapx_status dapx_send_segments(struct dapx_workq *wq, const struct dapx_send_op *op,
+					   u32 *num_sge)
+{
+	const struct dapx_send_wr *in = wq->copy;
+	struct dapx_ep *ep = wq->owner;
+	enum dapx_status status;
+	u64 length;
+
+	if (in->inline_len)
+		return DAPX_STATUS_LOCAL_OPERATION;
+	status = dapx_segments_build(wq, ep->pd, in->num_sge, (const void *)(in + 1),
+				     op->to_memory, num_sge, &length);
+	if (status != DAPX_STATUS_SUCCESS)
+		return status;
+	if (in->opcode == DAPX_OP_RDMA_READ && *num_sge > ep->qp->device->attrs.max_sge_rd)
+		return DAPX_STATUS_LOCAL_OPERATION;
+	if (op->atomic && length != sizeof(u64))
+		return DAPX_STATUS_LOCAL_LENGTH;
+	return DAPX_STATUS_SUCCESS;
+}
+
+static enum dapx_status dapx_send_post(struct dapx_workq *wq, struct dapx_slot *slot)
+{
+	const struct dapx_send_wr *in = wq->copy;
+	struct dapx_ep *ep = wq->owner;
+	u64 caps = dapx_device_caps(wq->obj->ctx->dev);
+	const struct dapx_send_op *op;
+	enum dapx_status status;
+	u32 num_sge;
+	union {
+		struct ib_send_wr wr;
+		struct ib_rdma_wr rdma;
+		struct ib_atomic_wr atomic;
+	} out;
+
+	if (in->opcode >= ARRAY_SIZE(dapx_send_op_table) || in->flags & ~DAPX_SEND_FLAGS ||
+	    in->remote_srqn)
+		return DAPX_STATUS_LOCAL_OPERATION;
+	op = &dapx_send_op_table[in->opcode];
+	if (!op->known || (op->imm && !(caps & DAPX_DEVICE_IMM)) ||
+	    (op->atomic && !(caps & DAPX_DEVICE_ATOMICS)))
+		return DAPX_STATUS_LOCAL_OPERATION;
+
+	if (in->flags & DAPX_SEND_INLINE)
+		status = dapx_send_inline(wq, slot, op, &num_sge);
+	else
+		status = dapx_send_segments(wq, op, &num_sge);
+	if (status != DAPX_STATUS_SUCCESS)
+		return status;
+
+	memset(&out, 0, sizeof(out));
+	out.wr.wr_cqe = &slot->cqe;
+	out.wr.sg_list = wq->sges;
+	out.wr.num_sge = num_sge;
+	out.wr.opcode = op->opcode;
+	/* Always signalled: the count of what the device has must be exact. */
+	out.wr.send_flags = IB_SEND_SIGNALED;
+	if (in->flags & DAPX_SEND_SOLICITED)
+		out.wr.send_flags |= IB_SEND_SOLICITED;
+	if (in->flags & DAPX_SEND_FENCE)
+		out.wr.send_flags |= IB_SEND_FENCE;
+	if (op->imm)
+		out.wr.ex.imm_data = (__force __be32)in->imm_data;
+	if (op->rdma) {
+		out.rdma.remote_addr = in->remote_addr;
+		out.rdma.rkey = in->rkey;
+	} else if (op->atomic) {
+		out.atomic.remote_addr = in->remote_addr;
+		out.atomic.rkey = in->rkey;
+		out.atomic.compare_add = in->compare_add;
+		out.atomic.swap = in->swap;
+	}
+
+	/* Before: the completion may come before ib_post_send() returns. */
+	atomic_inc(&wq->outstanding);
+	if (ib_post_send(ep->qp, &out.wr, NULL)) {
+		/* Only a queue pair that is not in service refuses what is valid. */
+		atomic_dec(&wq->outstanding);
+		return DAPX_STATUS_FLUSHED;
+	}
+	return DAPX_STATUS_SUCCESS;
+}
+
+void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
+	enum dapx_status status = dapx_wc_status(wc->status);
+	struct dapx_workq *wq = slot->wq;
+	struct dapx_ep *ep = wq->owner;
+
+	if (status == DAPX_STATUS_SUCCESS)
+		slot->node.event.completion.byte_len = wc->byte_len;
+	dapx_workq_complete(slot, wq->ops->evd(wq), status);
+	if (status != DAPX_STATUS_SUCCESS)
+		dapx_ep_broken(ep);
+	dapx_workq_retire(wq);
+	dapx_ep_completed(ep);
+}
+
+static void dapx_send_fault(struct dapx_workq *wq)
+{
+	dapx_ep_broken(wq->owner);
+}
+
+static void dapx_send_kick(struct dapx_workq *wq)
+{
+	dapx_ep_queue(wq->owner, DAPX_EP_TODO_KICK);
+}
+
+static struct dapx_evd *dapx_send_evd(struct dapx_workq *wq)
+{
+	struct dapx_ep *ep = wq->owner;
+
+	return READ_ONCE(ep->dead) ? NULL : ep->request_evd;
+}
+
+const struct dapx_workq_ops dapx_send_ops = {
+	.mode = dapx_send_mode,
+	.prepare = dapx_send_prepare,
+	.post = dapx_send_post,
+	.fault = dapx_send_fault,
+	.kick = dapx_send_kick,
+	.evd = dapx_send_evd,
+};

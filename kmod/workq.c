@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: rings of work, which a process fills and the module empties
+ *
+ * An entry is copied once, into memory that the process cannot reach, and all
+ * that is done is done with the copy. It needs a slot, which it keeps until its
+ * completion is in an EVD's ring.
+ *
+ * Doorbells: while so much is in flight that the device has enough to do, the
+ * ring says BUSY. Whoever publishes work then may go on: each completion looks at
+ * the ring again, and the one after which BUSY ends looks once more after it said
+ * so.
+ */
+#include <linux/slab.h>
+
+#include "dapx_private.h"
+#include "trace.h"
+
+u32 dapx_send_stride(u32 max_sge, u32 max_inline)
+{
+	u32 payload = max_t(u32, max_sge * sizeof(struct dapx_sge), max_inline);
+
+	return ALIGN(sizeof(struct dapx_send_wr) + payload, 64);
+}
+
+u32 dapx_recv_stride(u32 max_sge)
+{
+	return ALIGN(sizeof(struct dapx_recv_wr) + max_sge * sizeof(struct dapx_sge), 32);
+}
+
+enum dapx_status dapx_wc_status(enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_SUCCESS:
+		return DAPX_STATUS_SUCCESS;
+	case IB_WC_WR_FLUSH_ERR:
+		return DAPX_STATUS_FLUSHED;
+	case IB_WC_LOC_LEN_ERR:
+		return DAPX_STATUS_LOCAL_LENGTH;
+	case IB_WC_LOC_QP_OP_ERR:
+	case IB_WC_LOC_EEC_OP_ERR:
+		return DAPX_STATUS_LOCAL_OPERATION;
+	case IB_WC_LOC_PROT_ERR:
+	case IB_WC_LOC_ACCESS_ERR:
+	case IB_WC_MW_BIND_ERR:
+		return DAPX_STATUS_LOCAL_PROTECTION;
+	case IB_WC_BAD_RESP_ERR:
+		return DAPX_STATUS_BAD_RESPONSE;
+	case IB_WC_REM_ACCESS_ERR:
+		return DAPX_STATUS_REMOTE_ACCESS;
+	case IB_WC_REM_INV_REQ_ERR:
+	case IB_WC_REM_INV_RD_REQ_ERR:
+		return DAPX_STATUS_REMOTE_INVALID;
+	case IB_WC_REM_OP_ERR:
+		return DAPX_STATUS_REMOTE_OPERATION;
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RESP_TIMEOUT_ERR:
+	case IB_WC_REM_ABORT_ERR:
+		return DAPX_STATUS_TRANSPORT;
+	case IB_WC_RNR_RETRY_EXC_ERR:
+		return DAPX_STATUS_RECEIVER_NOT_READY;
+	default:
+		return DAPX_STATUS_GENERAL;
+	}
+}
+
+static void dapx_slot_free(struct dapx_slot *slot)
+{
+	struct dapx_workq *wq = slot->wq;
+
+	/* A full barrier: either we see that the queue is stalled, or it sees the slot. */
+	llist_add(&slot->free, &wq->free);
+	if (READ_ONCE(wq->stalled))
+		wq->ops->kick(wq);
+}
+
+static void dapx_slot_gone(struct dapx_event_node *node)
+{
+	dapx_slot_free(container_of(node, struct dapx_slot, node));
+}
+
+static struct dapx_slot *dapx_slot_get(struct dapx_workq *wq)
+{
+	struct llist_node *node = llist_del_first(&wq->free);
+
+	if (!node) {
+		WRITE_ONCE(wq->stalled, true);
+		/* As in dapx_slot_free(). */
+		smp_mb();
+		node = llist_del_first(&wq->free);
+	}
+	if (!node)
+		return NULL;
+	WRITE_ONCE(wq->stalled, false);
+	return llist_entry(node, struct dapx_slot, free);
+}
+
+/* @wq->view is set. */
+int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, void *owner,
+		    struct dapx_object *obj, u32 max_sge, u32 max_inline,
+		    void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+{
+	u32 depth = wq->view.depth, i;
+
+	wq->ops = ops;
+	wq->owner = owner;
+	wq->obj = obj;
+	spin_lock_init(&wq->lock);
+	init_llist_head(&wq->free);
+	wq->max_sge = max_sge;
+	wq->max_inline = max_inline;
+	wq->slots = kvcalloc(depth, sizeof(*wq->slots), GFP_KERNEL_ACCOUNT);
+	wq->sges = kcalloc(max_t(u32, max_sge, 1), sizeof(*wq->sges), GFP_KERNEL_ACCOUNT);
+	wq->copy = kmalloc(wq->view.stride, GFP_KERNEL_ACCOUNT);
+	if (!wq->slots || !wq->sges || !wq->copy)
+		goto err;
+	if (max_inline) {
+		/* Physically contiguous, to be mapped for the device in one piece. */
+		wq->inline_data = kmalloc_array(depth, max_inline,
+						GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		if (!wq->inline_data)
+			goto err;
+	}
+	for (i = 0; i < depth; i++) {
+		struct dapx_slot *slot = &wq->slots[i];
+
+		slot->cqe.done = done;
+		slot->wq = wq;
+		dapx_event_node_init(&slot->node, obj, dapx_slot_gone);
+		llist_add(&slot->free, &wq->free);
+	}
+	wq->head = dapx_initial_index;
+	*wq->view.head = wq->head;
+	*wq->view.tail = wq->head;
+	return 0;
+
+err:
+	dapx_workq_exit(wq);
+	return -ENOMEM;
+}
+
+void dapx_workq_exit(struct dapx_workq *wq)
+{
+	kfree(wq->inline_data);
+	kfree(wq->copy);
+	kfree(wq->sges);
+	kvfree(wq->slots);
+	wq->inline_data = NULL;
+	wq->copy = NULL;
+	wq->sges = NULL;
+	wq->slots = NULL;
+}
+
+/* The device has nothing, and no event waits: the ring starts anew, empty. */
+void dapx_workq_reset(struct dapx_workq *wq)
+{
+	u32 i;
+
+	spin_lock_bh(&wq->lock);
+	init_llist_head(&wq->free);
+	for (i = 0; i < wq->view.depth; i++)
+		llist_add(&wq->slots[i].free, &wq->free);
+	wq->head = READ_ONCE(*wq->view.tail);
+	smp_store_release(wq->view.head, wq->head);
+	atomic_set(&wq->outstanding, 0);
+	wq->faulty = NULL;
+	wq->faulted = false;
+	wq->corrupt = false;
+	wq->limited = false;
+	wq->stalled = false;
+	spin_unlock_bh(&wq->lock);
+}
+
+static void dapx_workq_set_flags(struct dapx_workq *wq, bool busy)
+{
+	u32 flags = 0;
+
+	if (busy)
+		flags |= DAPX_RING_BUSY;
+	if (wq->corrupt || wq->mode == DAPX_WORKQ_STOP)
+		flags |= DAPX_RING_DEAD;
+	wq->busy = busy;
+	WRITE_ONCE(*wq->view.flags, flags);
+}
+
+/* The mode follows from the owner's state, which was changed before this call. */
+void dapx_workq_update_mode(struct dapx_workq *wq)
+{
+	if (!wq->ops)
+		return;
+	spin_lock_bh(&wq->lock);
+	wq->mode = wq->ops->mode(wq);
+	if (wq->mode == DAPX_WORKQ_RUN && (wq->faulted || wq->corrupt))
+		wq->mode = DAPX_WORKQ_FLUSH;
+	if (wq->mode == DAPX_WORKQ_FLUSH)
+		wq->limited = false;
+	dapx_workq_set_flags(wq, wq->busy);
+	spin_unlock_bh(&wq->lock);
+}
+
+/* Ends a request; without an EVD, or for success that nobody asked for, silently. */
+void dapx_workq_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status)
+{
+	slot->node.event.completion.status = status;
+	trace_dapx_complete(slot->node.owner, &slot->node.event);
+	if (evd && (slot->signaled || status != DAPX_STATUS_SUCCESS))
+		dapx_evd_post(evd, &slot->node);
+	else
+		dapx_slot_free(slot);
+}
+
+static void dapx_workq_take(struct dapx_workq *wq, struct dapx_slot *slot)
+{
+	enum dapx_status status = DAPX_STATUS_FLUSHED;
+
+	/* Once, then only the copy is looked at: the process may write on. */
+	memcpy(wq->copy, dapx_ring_entry(&wq->view, wq->head), wq->view.stride);
+	barrier();
+	wq->ops->prepare(wq, slot);
+	if (wq->mode == DAPX_WORKQ_RUN)
+		status = wq->ops->post(wq, slot);
+	trace_dapx_post(wq->obj, wq->head, slot->node.event.completion.wr_id, status);
+	wq->head++;
+	/* Release: the copy is made before the process may write the next entry here. */
+	smp_store_release(wq->view.head, wq->head);
+
+	if (status == DAPX_STATUS_SUCCESS)
+		return;
+	if (wq->mode == DAPX_WORKQ_FLUSH) {
+		dapx_workq_complete(slot, wq->ops->evd(wq), status);
+		return;
+	}
+	/* Its completion comes behind those of the requests before it. */
+	slot->node.event.completion.status = status;
+	wq->faulty = slot;
+	wq->faulted = true;
+	wq->mode = DAPX_WORKQ_FLUSH;
+}
+
+static u32 dapx_workq_tail(struct dapx_workq *wq)
+{
+	/* Acquire: the entries before it are read after it. */
+	u32 tail = smp_load_acquire(wq->view.tail);
+
+	if (tail - wq->head > wq->view.depth)
+		wq->corrupt = true;
+	if (wq->limited && (s32)(tail - wq->limit) > 0)
+		tail = wq->limit;
+	return tail;
+}
+
+/* Returns whether a fault came to light. */
+static bool dapx_workq_run_locked(struct dapx_workq *wq)
+{
+	bool fault = false, busy;
+	struct dapx_slot *slot;
+	u32 tail;
+
+	for (;;) {
+		if (wq->mode == DAPX_WORKQ_STOP || wq->corrupt)
+			return fault;
+		tail = dapx_workq_tail(wq);
+		if (wq->corrupt) {
+			dapx_workq_set_flags(wq, false);
+			return true;
+		}
+		while (wq->mode != DAPX_WORKQ_HOLD) {
+			if (wq->mode == DAPX_WORKQ_FLUSH) {
+				if (atomic_read(&wq->outstanding))
+					break;
+				slot = wq->faulty;
+				if (slot) {
+					wq->faulty = NULL;
+					fault = true;
+					dapx_workq_complete(slot, wq->ops->evd(wq),
+							    slot->node.event.completion.status);
+				}
+			}
+			if (wq->head == tail)
+				break;
+			slot = dapx_slot_get(wq);
+			if (!slot)
+				break;
+			dapx_workq_take(wq, slot);
+		}
+		if (wq->corrupt) {
+			dapx_workq_set_flags(wq, false);
+			return true;
+		}
+
+		/* A stalled queue is looked at when an event finds room. */
+		busy = wq->stalled ||
+		       (wq->mode == DAPX_WORKQ_RUN &&
+			atomic_read(&wq->outstanding) >= wq->busy_mark) ||
+		       (wq->mode == DAPX_WORKQ_HOLD && wq->ops->hold_is_busy);
+		if (busy == wq->busy)
+			return fault;
+		dapx_workq_set_flags(wq, busy);
+		if (busy)
+			return fault;
+		/*
+		 * The process publishes, then reads the flags; we wrote the flags, now
+		 * read what is published. One of us sees the other.
+		 */
+		smp_mb();
+	}
+}
+
+/* Looks at the ring. EBADMSG: its indices are impossible. */
+int dapx_workq_run(struct dapx_workq *wq)
+{
+	bool fault, corrupt;
+
+	if (!wq->ops)
+		return 0;
+	spin_lock_bh(&wq->lock);
+	fault = dapx_workq_run_locked(wq);
+	corrupt = wq->corrupt;
+	spin_unlock_bh(&wq->lock);
+	if (fault && wq->ops->fault)
+		wq->ops->fault(wq);
+	return corrupt ? -EBADMSG : 0;
+}
+
+/* From now on nothing more is taken than what is published now. */
+u32 dapx_workq_limit(struct dapx_workq *wq)
+{
+	spin_lock_bh(&wq->lock);
+	wq->limit = dapx_workq_tail(wq);
+	wq->limited = true;
+	spin_unlock_bh(&wq->lock);
+	return wq->limit;
+}
+
+/* All that was to be taken is taken, and the device has done it. */
+bool dapx_workq_idle(struct dapx_workq *wq)
+{
+	bool idle;
+
+	spin_lock_bh(&wq->lock);
+	idle = !atomic_read(&wq->outstanding) && !wq->faulty &&
+	       (!wq->limited || wq->head == wq->limit);
+	spin_unlock_bh(&wq->lock);
+	return idle;
+}
+
+/* The device is done with one request. In softirq, after its completion. */
+void dapx_workq_retire(struct dapx_workq *wq)
+{
+	u32 left = atomic_dec_return(&wq->outstanding);
+
+	/*
+	 * Without BUSY the process rings the doorbell; with it, and enough in flight,
+	 * a later completion comes here.
+	 */
+	if (left < READ_ONCE(wq->busy_mark) ? READ_ONCE(wq->busy) || !left :
+	    READ_ONCE(*wq->view.tail) != READ_ONCE(wq->head))
+		dapx_workq_run(wq);
+}
+
+void dapx_recv_prepare(struct dapx_workq *wq, struct dapx_slot *slot)
+{
+	const struct dapx_recv_wr *in = wq->copy;
+
+	slot->signaled = true;
+	slot->node.solicited = true;
+	slot->node.owner = wq->obj;
+	slot->node.event = (struct dapx_event) {
+		.type = DAPX_EVENT_COMPLETION,
+		.handle = wq->obj->handle,
+		.user_data = wq->obj->user_data,
+		.completion = { .wr_id = in->wr_id, .opcode = DAPX_OP_RECV },
+	};
+}
+
+/*
+ * Puts keys to segments, in wq->sges. Empty ones are checked and left out: to some
+ * devices a length of 0 means 2 GiB.
+ */
+enum dapx_status dapx_segments_build(struct dapx_workq *wq, struct dapx_pd *pd, u32 num_sge,
+				     const struct dapx_sge *sge, bool write, u32 *num_out,
+				     u64 *length)
+{
+	u32 i, n = 0;
+
+	*length = 0;
+	if (num_sge > wq->max_sge)
+		return DAPX_STATUS_LOCAL_OPERATION;
+	for (i = 0; i < num_sge; i++) {
+		if (dapx_mr_to_sge(wq->obj->ctx, pd, &sge[i], write, &wq->sges[n]))
+			return DAPX_STATUS_LOCAL_PROTECTION;
+		*length += sge[i].length;
+		if (sge[i].length)
+			n++;
+	}
+	*num_out = n;
+	return *length > wq->obj->ctx->dev->max_msg_size ? DAPX_STATUS_LOCAL_LENGTH :
+							   DAPX_STATUS_SUCCESS;
+}
+
+/* Makes a receive for the device out of the entry's copy. */
+enum dapx_status dapx_recv_build(struct dapx_workq *wq, struct dapx_pd *pd,
+				 struct dapx_slot *slot, struct ib_recv_wr *wr)
+{
+	const struct dapx_recv_wr *in = wq->copy;
+	enum dapx_status status;
+	u64 length;
+	u32 num_sge;
+
+	if (in->flags)
+		return DAPX_STATUS_LOCAL_OPERATION;
+	status = dapx_segments_build(wq, pd, in->num_sge, (const void *)(in + 1), true, &num_sge,
+				     &length);
+	if (status != DAPX_STATUS_SUCCESS)
+		return status;
+	*wr = (struct ib_recv_wr) {
+		.wr_cqe = &slot->cqe,
+		.sg_list = wq->sges,
+		.num_sge = num_sge,
+	};
+	return DAPX_STATUS_SUCCESS;
+}
+
+/* A receive of @ep ended; the slot is the endpoint's or its SRQ's. */
+void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct ib_wc *wc)
+{
+	enum dapx_status status = dapx_wc_status(wc->status);
+	struct dapx_event *event = &slot->node.event;
+
+	if (status == DAPX_STATUS_SUCCESS) {
+		event->completion.byte_len = wc->byte_len;
+		if (wc->wc_flags & IB_WC_WITH_IMM) {
+			event->completion.flags |= DAPX_COMPLETION_IMM;
+			event->completion.imm_data = (__force u32)wc->ex.imm_data;
+		}
+		if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)
+			event->completion.opcode = DAPX_OP_RECV_RDMA_IMM;
+		/* Who cares is told by dapx_ep_fetch(). */
+		slot->node.solicited = !ep->recv_cq;
+	}
+	dapx_workq_complete(slot, READ_ONCE(ep->dead) ? NULL : ep->recv_evd, status);
+	if (status != DAPX_STATUS_SUCCESS)
+		dapx_ep_broken(ep);
+}
