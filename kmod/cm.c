@@ -496,6 +496,11 @@ static int dapx_cm_try_free(struct dapx_cm *cm)
 	return ret;
 }
 
+static bool dapx_cm_is_acked(struct dapx_cm *cm)
+{
+	return !READ_ONCE(cm->unacked) || READ_ONCE(cm->closing);
+}
+
 static int dapx_cm_free(struct dapx_object *obj, u32 flags)
 {
 	struct dapx_context *ctx = obj->ctx;
@@ -525,8 +530,7 @@ static int dapx_cm_free(struct dapx_object *obj, u32 flags)
 
 		/* Outside of the context, which can be torn down meanwhile. */
 		dapx_context_leave(ctx);
-		ret = wait_event_interruptible(cm->acked, !READ_ONCE(cm->unacked) ||
-						       READ_ONCE(cm->closing));
+		ret = wait_event_interruptible(cm->acked, dapx_cm_is_acked(cm));
 		down_read(&ctx->sem);
 		if (READ_ONCE(ctx->dead))
 			return -EIO;

@@ -150,7 +150,7 @@ struct dapx_object {
 	u32 handle;			/* 0: none */
 	unsigned int users;		/* ctx->objects' xa_lock */
 	u64 user_data;
-	struct mutex mutex;
+	struct mutex mutex;		/* commands that change it */
 #ifdef CONFIG_CGROUP_RDMA
 	struct rdma_cgroup *cg;		/* charged for it */
 #endif
@@ -311,8 +311,8 @@ struct dapx_event_node {
 
 struct dapx_evd {
 	struct dapx_object obj;
-	struct mutex resize;
-	spinlock_t lock;
+	struct mutex resize;		/* one at a time */
+	spinlock_t lock;		/* all below but the wait queue */
 	struct dapx_ring *ring;
 	struct dapx_ring_view view;
 	u32 tail;
@@ -405,7 +405,7 @@ struct dapx_workq {
 	const struct dapx_workq_ops *ops;
 	void *owner;			/* struct dapx_ep or dapx_srq */
 	struct dapx_object *obj;	/* of the owner */
-	spinlock_t lock;
+	spinlock_t lock;		/* all below but @outstanding and @free */
 	struct dapx_ring_view view;
 	enum dapx_workq_mode mode;
 	u32 head;			/* view.head is only written */
@@ -484,7 +484,7 @@ struct dapx_cm;
 
 struct dapx_ep {
 	struct dapx_object obj;
-	spinlock_t lock;
+	spinlock_t lock;		/* state, dead, cm, peer_data, user_data */
 	enum dapx_ep_state state;
 	bool dead;			/* teardown has begun */
 	bool tentative;			/* made by a listener, not accepted yet */
@@ -501,12 +501,12 @@ struct dapx_ep {
 	struct dapx_workq sq;
 	struct dapx_workq rq;
 
-	struct mutex qp_mutex;
+	struct mutex qp_mutex;		/* changes of qp_state */
 	struct ib_qp *qp;
 	struct ib_cq *cq;		/* sends, and receives unless @recv_cq */
 	struct ib_cq *recv_cq;		/* DAPX_EP_SOLICITED */
 	enum ib_qp_state qp_state;
-	spinlock_t recv_cq_lock;
+	spinlock_t recv_cq_lock;	/* polling it */
 	struct work_struct recv_cq_work;
 	wait_queue_head_t drained;
 
@@ -557,9 +557,9 @@ void dapx_ep_disconnect_drained(struct dapx_ep *ep);
 
 struct dapx_cm {
 	struct dapx_object obj;
-	struct mutex id_mutex;
+	struct mutex id_mutex;		/* id is there */
 	struct rdma_cm_id *id;		/* NULL: destroyed */
-	spinlock_t lock;
+	spinlock_t lock;		/* state, closing, requests, unacked */
 	enum dapx_cm_state state;
 	bool closing;			/* no more events */
 	struct dapx_evd *evd;		/* NULL: made for an endpoint */

@@ -170,6 +170,7 @@ int dapx_device_attach(struct dapx_context *ctx, const char *name)
 		dapx_context_get(ctx);
 		list_add_tail(&ctx->device_entry, &dev->contexts);
 		ctx->dev = dev;
+		/* Release: commands that see it use ctx->dev. */
 		smp_store_release(&ctx->attached, true);
 		ret = 0;
 		break;

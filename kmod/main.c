@@ -133,6 +133,7 @@ static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long a
 	ret = dapx_context_enter(ctx);
 	if (ret)
 		return ret;
+	/* Acquire: ctx->dev is set. */
 	if (op->detached || smp_load_acquire(&ctx->attached))
 		ret = op->fn(&ucmd);
 	else

@@ -161,6 +161,7 @@ void dapx_workq_reset(struct dapx_workq *wq)
 	for (i = 0; i < wq->view.depth; i++)
 		llist_add(&wq->slots[i].free, &wq->free);
 	wq->head = READ_ONCE(*wq->view.tail);
+	/* Release, as in dapx_workq_take(). */
 	smp_store_release(wq->view.head, wq->head);
 	atomic_set(&wq->outstanding, 0);
 	wq->faulty = NULL;

@@ -144,6 +144,7 @@ struct dapx_info {
 	__u32 out_max_inline;
 	__u32 out_max_backlog;
 };
+
 #define DAPX_INFO _IO(DAPX_TYPE, DAPX_CMD_INFO)
 
 /**
@@ -160,6 +161,7 @@ struct dapx_attach {
 	__u32 flags;
 	char device[DAPX_DEVICE_NAME_MAX];
 };
+
 #define DAPX_ATTACH _IO(DAPX_TYPE, DAPX_CMD_ATTACH)
 
 /**
@@ -225,6 +227,7 @@ struct dapx_query_device {
 	__u16 out_max_reject_data;
 	__u16 __reserved[3];
 };
+
 #define DAPX_QUERY_DEVICE _IO(DAPX_TYPE, DAPX_CMD_QUERY_DEVICE)
 
 /**
@@ -259,6 +262,7 @@ struct dapx_query_object {
 	__u32 out_state;
 	__aligned_u64 out_user_data;
 };
+
 #define DAPX_QUERY_OBJECT _IO(DAPX_TYPE, DAPX_CMD_QUERY_OBJECT)
 
 /**
@@ -295,6 +299,7 @@ struct dapx_free {
 	__u32 handle;
 	__u32 type;
 };
+
 #define DAPX_FREE _IO(DAPX_TYPE, DAPX_CMD_FREE)
 
 /**
@@ -378,6 +383,7 @@ struct dapx_doorbell {
 	__u32 handle;
 	__u32 __reserved;
 };
+
 #define DAPX_DOORBELL _IO(DAPX_TYPE, DAPX_CMD_DOORBELL)
 
 /**
@@ -395,6 +401,7 @@ struct dapx_pd_create {
 	__u32 out_pd;
 	__u32 __reserved;
 };
+
 #define DAPX_PD_CREATE _IO(DAPX_TYPE, DAPX_CMD_PD_CREATE)
 
 /**
@@ -437,6 +444,7 @@ struct dapx_mr_create {
 	__u32 out_mr;
 	__u32 out_rkey;
 };
+
 #define DAPX_MR_CREATE _IO(DAPX_TYPE, DAPX_CMD_MR_CREATE)
 
 /**
@@ -655,6 +663,7 @@ struct dapx_evd_create {
 	__u32 __reserved2;
 	struct dapx_ring_layout out_ring;
 };
+
 #define DAPX_EVD_CREATE _IO(DAPX_TYPE, DAPX_CMD_EVD_CREATE)
 
 /**
@@ -688,6 +697,7 @@ struct dapx_evd_wait {
 	__u32 out_events;
 	__u32 __reserved;
 };
+
 #define DAPX_EVD_WAIT _IO(DAPX_TYPE, DAPX_CMD_EVD_WAIT)
 
 /**
@@ -708,6 +718,7 @@ struct dapx_evd_resize {
 	__u32 depth;
 	struct dapx_ring_layout out_ring;
 };
+
 #define DAPX_EVD_RESIZE _IO(DAPX_TYPE, DAPX_CMD_EVD_RESIZE)
 
 /**
@@ -724,6 +735,7 @@ struct dapx_evd_eventfd {
 	__u32 evd;
 	__s32 fd;
 };
+
 #define DAPX_EVD_EVENTFD _IO(DAPX_TYPE, DAPX_CMD_EVD_EVENTFD)
 
 /**
@@ -743,6 +755,7 @@ struct dapx_evd_post {
 	__u32 __reserved;
 	__aligned_u64 data[2];
 };
+
 #define DAPX_EVD_POST _IO(DAPX_TYPE, DAPX_CMD_EVD_POST)
 
 /**
@@ -845,6 +858,7 @@ struct dapx_srq_create {
 	__aligned_u64 user_data;
 	struct dapx_ring_layout out_ring;
 };
+
 #define DAPX_SRQ_CREATE _IO(DAPX_TYPE, DAPX_CMD_SRQ_CREATE)
 
 /**
@@ -938,6 +952,7 @@ struct dapx_ep_create {
 	struct dapx_ring_layout out_send_ring;
 	struct dapx_ring_layout out_recv_ring;
 };
+
 #define DAPX_EP_CREATE _IO(DAPX_TYPE, DAPX_CMD_EP_CREATE)
 
 /**
@@ -961,6 +976,7 @@ struct dapx_ep_create {
  * @out_state_off: as from DAPX_EP_CREATE, for an endpoint made by a listener
  * @out_private_data_len: bytes of private data that came with the last answer
  * @out_private_data: of the peer's accept or reject
+ * @__reserved: Must be 0
  * @out_local: own address; family 0 while not known
  * @out_remote: the peer's address
  * @out_send_ring: as from DAPX_EP_CREATE
@@ -992,6 +1008,7 @@ struct dapx_ep_query {
 	struct dapx_ring_layout out_send_ring;
 	struct dapx_ring_layout out_recv_ring;
 };
+
 #define DAPX_EP_QUERY _IO(DAPX_TYPE, DAPX_CMD_EP_QUERY)
 
 /**
@@ -1091,6 +1108,7 @@ struct dapx_ep_modify {
 	__u8 rnr_retry;
 	__u8 __reserved[6];
 };
+
 #define DAPX_EP_MODIFY _IO(DAPX_TYPE, DAPX_CMD_EP_MODIFY)
 
 /**
@@ -1106,7 +1124,6 @@ struct dapx_ep_modify {
  * @rnr_retry_count: 0 to 7; 7 for without end
  * @private_data_len: bytes
  * @private_data: for the listener
- * @__reserved: Must be 0
  *
  * Returns at once; the outcome is an event.
  */
@@ -1123,6 +1140,7 @@ struct dapx_ep_connect {
 	__u16 private_data_len;
 	__u8 private_data[DAPX_PRIVATE_DATA_MAX];
 };
+
 #define DAPX_EP_CONNECT _IO(DAPX_TYPE, DAPX_CMD_EP_CONNECT)
 
 /**
@@ -1149,6 +1167,7 @@ struct dapx_ep_accept {
 	__u16 private_data_len;
 	__u8 private_data[DAPX_PRIVATE_DATA_MAX];
 };
+
 #define DAPX_EP_ACCEPT _IO(DAPX_TYPE, DAPX_CMD_EP_ACCEPT)
 
 /**
@@ -1175,6 +1194,7 @@ struct dapx_ep_disconnect {
 	__u32 ep;
 	__u32 __reserved;
 };
+
 #define DAPX_EP_DISCONNECT _IO(DAPX_TYPE, DAPX_CMD_EP_DISCONNECT)
 
 /**
@@ -1193,6 +1213,7 @@ struct dapx_ep_reset {
 	__u32 ep;
 	__u32 out_qp_num;
 };
+
 #define DAPX_EP_RESET _IO(DAPX_TYPE, DAPX_CMD_EP_RESET)
 
 /**
@@ -1234,6 +1255,7 @@ struct dapx_cm_create {
 	__u32 out_cm;
 	__aligned_u64 user_data;
 };
+
 #define DAPX_CM_CREATE _IO(DAPX_TYPE, DAPX_CMD_CM_CREATE)
 
 /**
@@ -1254,6 +1276,7 @@ struct dapx_cm_bind {
 	__u32 __reserved;
 	struct __kernel_sockaddr_storage addr;
 };
+
 #define DAPX_CM_BIND _IO(DAPX_TYPE, DAPX_CMD_CM_BIND)
 
 /**
@@ -1280,6 +1303,7 @@ enum dapx_listen_mode {
  *	module's limit
  * @ep: RESERVED: the endpoint; else 0
  * @attr: TENTATIVE: sizes of the endpoints; else zero
+ * @__reserved: Must be 0
  */
 struct dapx_cm_listen {
 	__u32 size;
@@ -1291,6 +1315,7 @@ struct dapx_cm_listen {
 	struct dapx_ep_attr attr;
 	__u32 __reserved;
 };
+
 #define DAPX_CM_LISTEN _IO(DAPX_TYPE, DAPX_CMD_CM_LISTEN)
 
 /**
@@ -1325,6 +1350,7 @@ struct dapx_cm_resolve {
 	struct __kernel_sockaddr_storage dst;
 	struct __kernel_sockaddr_storage src;
 };
+
 #define DAPX_CM_RESOLVE _IO(DAPX_TYPE, DAPX_CMD_CM_RESOLVE)
 
 /**
@@ -1363,6 +1389,7 @@ struct dapx_cm_query {
 	struct __kernel_sockaddr_storage out_local;
 	struct __kernel_sockaddr_storage out_remote;
 };
+
 #define DAPX_CM_QUERY _IO(DAPX_TYPE, DAPX_CMD_CM_QUERY)
 
 /**
@@ -1372,6 +1399,7 @@ struct dapx_cm_query {
  * @cm: the request; its handle is invalid afterwards
  * @private_data_len: bytes
  * @private_data: for the peer
+ * @__reserved: Must be 0
  *
  * A RESERVED endpoint becomes UNCONNECTED, one made by the module is gone.
  */
@@ -1383,6 +1411,7 @@ struct dapx_cm_reject {
 	__u8 private_data[DAPX_PRIVATE_DATA_MAX];
 	__u32 __reserved;
 };
+
 #define DAPX_CM_REJECT _IO(DAPX_TYPE, DAPX_CMD_CM_REJECT)
 
 /**
@@ -1401,6 +1430,7 @@ struct dapx_cm_ack {
 	__u32 cm;
 	__u32 events;
 };
+
 #define DAPX_CM_ACK _IO(DAPX_TYPE, DAPX_CMD_CM_ACK)
 
 #endif /* _UAPI_DAPX_H */
