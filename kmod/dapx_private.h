@@ -394,7 +394,7 @@ struct dapx_workq_ops {
 	enum dapx_status (*post)(struct dapx_workq *wq, struct dapx_slot *slot);
 	/* a faulty entry, or impossible indices, came to light; no locks held */
 	void (*fault)(struct dapx_workq *wq);
-	/* a slot came free that the queue waited for; any context */
+	/* run the queue again, from a context of its own; from any context */
 	void (*kick)(struct dapx_workq *wq);
 	/* where a software-made completion goes; NULL: nowhere */
 	struct dapx_evd *(*evd)(struct dapx_workq *wq);
@@ -539,6 +539,7 @@ void dapx_ep_update_modes(struct dapx_ep *ep);
 void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo);
 void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error);
 void dapx_ep_broken(struct dapx_ep *ep);
+void dapx_ep_failed(struct dapx_ep *ep, enum dapx_status status);
 void dapx_ep_stop(struct dapx_ep *ep);
 int dapx_ep_renew(struct dapx_ep *ep);
 void dapx_ep_completed(struct dapx_ep *ep);

@@ -210,6 +210,20 @@ out:
 	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
+/* What a completion's status says of the connection. */
+void dapx_ep_failed(struct dapx_ep *ep, enum dapx_status status)
+{
+	if (status == DAPX_STATUS_SUCCESS)
+		return;
+	/*
+	 * An iWARP device flushes when the stream ends, before its connection manager
+	 * says how. An InfiniBand queue pair only when it failed, or we told it to.
+	 */
+	if (status == DAPX_STATUS_FLUSHED && ep->obj.ctx->dev->iwarp)
+		return;
+	dapx_ep_broken(ep);
+}
+
 /* The device is done with one of its requests or receives. */
 void dapx_ep_completed(struct dapx_ep *ep)
 {

@@ -195,8 +195,11 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 				       -ECONNREFUSED, data, length);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
+		/* An iWARP stream that was reset. */
+		if (ep->obj.ctx->dev->iwarp && event->status)
+			dapx_ep_broken(ep);
 		/* Also answers the peer, who waits for it. */
-		if (dapx_ep_disconnected(ep))
+		else if (dapx_ep_disconnected(ep))
 			rdma_disconnect(id);
 		break;
 	default:

@@ -179,8 +179,7 @@ void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (status == DAPX_STATUS_SUCCESS)
 		slot->node.event.completion.byte_len = wc->byte_len;
 	dapx_workq_complete(slot, wq->ops->evd(wq), status);
-	if (status != DAPX_STATUS_SUCCESS)
-		dapx_ep_broken(ep);
+	dapx_ep_failed(ep, status);
 	dapx_workq_retire(wq);
 	dapx_ep_completed(ep);
 }

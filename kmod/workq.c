@@ -16,6 +16,9 @@
 #include "dapx_private.h"
 #include "trace.h"
 
+/* Each round takes a ring's worth at the most; more is left to another context. */
+#define DAPX_RUN_ROUNDS 2
+
 u32 dapx_send_stride(u32 max_sge, u32 max_inline)
 {
 	u32 payload = max_t(u32, max_sge * sizeof(struct dapx_sge), max_inline);
@@ -255,11 +258,18 @@ static bool dapx_workq_run_locked(struct dapx_workq *wq)
 {
 	bool fault = false, busy;
 	struct dapx_slot *slot;
+	unsigned int round;
 	u32 tail;
 
-	for (;;) {
+	for (round = 0;; round++) {
 		if (wq->mode == DAPX_WORKQ_STOP || wq->corrupt)
 			return fault;
+		/* A process that publishes as fast as we take must not hold us here. */
+		if (round == DAPX_RUN_ROUNDS) {
+			dapx_workq_set_flags(wq, true);
+			wq->ops->kick(wq);
+			return fault;
+		}
 		tail = dapx_workq_tail(wq);
 		if (wq->corrupt) {
 			dapx_workq_set_flags(wq, false);
@@ -440,6 +450,5 @@ void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct
 		slot->node.solicited = !ep->recv_cq;
 	}
 	dapx_workq_complete(slot, READ_ONCE(ep->dead) ? NULL : ep->recv_evd, status);
-	if (status != DAPX_STATUS_SUCCESS)
-		dapx_ep_broken(ep);
+	dapx_ep_failed(ep, status);
 }
