@@ -26,13 +26,14 @@
  *	      cm->id_mutex	cm->id is there
  *	evd->resize (mutex)	one resize at a time
  *	ep->lock		(irq) endpoint state, ep->cm
- *	  cm->lock		(irq) CM id state, lists of requests
- *	wq->lock		(bh) picking up work from a ring
- *	  evd->lock		(irq) an event ring
+ *	cm->lock		(irq) CM id state, lists of requests
+ *	ep->recv_cq_lock	(bh) fetching receives
+ *	  wq->lock		(bh) picking up work from a ring
+ *	    evd->lock		(irq) an event ring; also below ep->lock and cm->lock
  *	objects' xa_lock
  *
- * ep->lock and wq->lock are never held together. A CM callback never takes
- * ep->obj.mutex, and nobody waits for callbacks (rdma_destroy_id) with anything
+ * ep->lock, cm->lock and wq->lock are never held together. A CM callback never
+ * takes ep->obj.mutex, and nobody waits for callbacks (rdma_destroy_id) with anything
  * that they take.
  *
  * Contexts

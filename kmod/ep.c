@@ -152,17 +152,16 @@ void dapx_ep_update_modes(struct dapx_ep *ep)
 	dapx_workq_run(&ep->sq);
 }
 
+/*
+ * Takes no lock: slots come free below evd->lock, which is taken below ep->lock.
+ * So work may be queued while the endpoint ends; it then does nothing.
+ */
 void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo)
 {
-	unsigned long flags;
-
-	/* Under the lock: no work is queued after dapx_ep_stop() cancelled it. */
-	spin_lock_irqsave(&ep->lock, flags);
-	if (!ep->dead) {
-		set_bit(todo, &ep->todo);
-		queue_work(dapx_wq, &ep->work);
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
+	if (READ_ONCE(ep->dead))
+		return;
+	set_bit(todo, &ep->todo);
+	queue_work(dapx_wq, &ep->work);
 }
 
 void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error)
@@ -240,6 +239,8 @@ static void dapx_ep_work(struct work_struct *work)
 	struct dapx_ep *ep = container_of(work, struct dapx_ep, work);
 	unsigned long todo = xchg(&ep->todo, 0);
 
+	if (READ_ONCE(ep->dead))
+		return;
 	if (todo & BIT(DAPX_EP_TODO_NOTIFY))
 		dapx_cm_established(ep->cm);
 	if (todo & BIT(DAPX_EP_TODO_KICK)) {
@@ -692,6 +693,8 @@ static void dapx_ep_dismantle(struct dapx_ep *ep)
 	/* 6.: the queue pair and its CQs, then the CM id */
 	trace_dapx_teardown(&ep->obj, "destroy");
 	dapx_ep_destroy_qp(ep);
+	/* Nothing is left that could queue it. */
+	cancel_work_sync(&ep->work);
 	if (ep->cm)
 		dapx_cm_release_ep(ep->cm);
 	ep->cm = NULL;

@@ -169,6 +169,7 @@ static void dapx_srq_destroy(struct dapx_object *obj)
 
 	WRITE_ONCE(srq->dead, true);
 	dapx_workq_update_mode(&srq->rq);
+	/* No endpoint uses it: nothing is left that could queue its work. */
 	cancel_work_sync(&srq->work);
 	if (srq->ibsrq)
 		ib_destroy_srq(srq->ibsrq);
