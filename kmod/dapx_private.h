@@ -25,11 +25,11 @@
  *	      ep->qp_mutex	changes of the queue pair's state
  *	      cm->id_mutex	cm->id is there
  *	evd->resize (mutex)	one resize at a time
+ *	ep->recv_cq_lock	(bh) fetching receives; above the following
  *	ep->lock		(irq) endpoint state, ep->cm
  *	cm->lock		(irq) CM id state, lists of requests
- *	ep->recv_cq_lock	(bh) fetching receives
- *	  wq->lock		(bh) picking up work from a ring
- *	    evd->lock		(irq) an event ring; also below ep->lock and cm->lock
+ *	wq->lock		(bh) picking up work from a ring
+ *	  evd->lock		(irq) an event ring; below each of the three
  *	objects' xa_lock
  *
  * ep->lock, cm->lock and wq->lock are never held together. A CM callback never
@@ -43,11 +43,10 @@
  *	dapx_cm_handler()	process (work)	handler_mutex
  *	dapx_send_done(), dapx_recv_done(), dapx_srq_done()
  *				softirq		none
- *	dapx_qp_event(), dapx_srq_event()
- *				any, irqs off	driver's
+ *	dapx_qp_event()		any, irqs off	driver's
  *	dapx_device_event()	process (work)	none
  *	dapx_evd_post()		any		ep->lock, cm->lock, wq->lock
- *	dapx_workq_run()	process or softirq, none but context->sem
+ *	dapx_workq_run()	process, softirq	context->sem, recv_cq_lock
  *	ep->work, ep->deadline	process (work)	none
  *	dapx_context_teardown()	process		none
  *	mmu_notifier release	process		SRCU read side
