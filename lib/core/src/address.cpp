@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <dapx/address.hpp>
 
+#include "explain.hpp"
 #include "sysfs.hpp"
 
 #include <algorithm>
@@ -56,9 +57,9 @@ Result<Address> Address::parse(const std::string& host, std::uint16_t port) noex
     ::addrinfo* found = nullptr;
     const int error = ::getaddrinfo(name.c_str(), nullptr, &hints, &found);
     if (error != 0)
-        return std::unexpected(Error(EADDRNOTAVAIL, "getaddrinfo",
-                                     "cannot find the address of host '" + host +
-                                         "': " + ::gai_strerror(error)));
+        return std::unexpected(
+            Error(EADDRNOTAVAIL, "getaddrinfo",
+                  "cannot find the address of host '" + host + "': " + ::gai_strerror(error)));
     const std::unique_ptr<::addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
     return Address(*found->ai_addr).with_port(port);
 }
@@ -75,8 +76,7 @@ Result<std::vector<Address>> Address::of_device(const std::string& device,
 {
     const std::string ports = sysfs + "/class/infiniband/" + device + "/ports";
     if (!detail::is_directory(ports))
-        return std::unexpected(
-            Error(ENODEV, "sysfs", "there is no RDMA device " + device));
+        return std::unexpected(detail::explain_attach(ENODEV, device, sysfs));
     std::vector<std::string> netdevs;
     for (const std::string& port : detail::list_directory(ports))
         for (std::string& name : detail::port_netdevs(device, port, sysfs))
@@ -126,8 +126,7 @@ Result<Address> Address::source_for(const std::string& device, const Address& de
     const char* kind = destination.family() == AF_INET6 ? "IPv6" : "IPv4";
     return std::unexpected(Error(
         EADDRNOTAVAIL, "getifaddrs",
-        "RDMA device " + device + " has no " + kind + " address from which " +
-            destination.host() +
+        "RDMA device " + device + " has no " + kind + " address from which " + destination.host() +
             " can be reached; give its network interface one with 'ip addr add', or name a source"));
 }
 

@@ -81,9 +81,9 @@ Result<std::string> DeviceList::only_usable() const noexcept
     if (count == 1)
         return usable;
     if (count > 1)
-        return std::unexpected(Error(ENOTUNIQ, "sysfs",
-                                     "there are several RDMA devices: " + usable +
-                                         "; name the one to use"));
+        return std::unexpected(
+            Error(ENOTUNIQ, "sysfs",
+                  "there are several RDMA devices: " + usable + "; name the one to use"));
     if (devices_.empty())
         return std::unexpected(Error(ENODEV, "sysfs",
                                      "there is no RDMA device on this machine; 'rdma link add "

@@ -70,8 +70,7 @@ Result<Endpoint> Endpoint::adopt(const Context& context, std::uint32_t handle) n
 {
     ::dapx_ep_query argument{};
     argument.ep = handle;
-    if (auto done = detail::command(context.fd(), argument, "cannot take over the endpoint");
-        !done)
+    if (auto done = detail::command(context.fd(), argument, "cannot take over the endpoint"); !done)
         return std::unexpected(std::move(done).error());
     Endpoint endpoint(context.device(), handle);
     endpoint.qp_num_ = argument.out_qp_num;
@@ -86,8 +85,8 @@ Result<void> Endpoint::map(const ::dapx_ring_layout& send, const ::dapx_ring_lay
                            std::uint32_t state_off, const EndpointOptions& options) noexcept
 {
     const std::size_t send_entry =
-        sizeof(::dapx_send_wr) + std::max<std::size_t>(options.max_send_sge * sizeof(::dapx_sge),
-                                                       options.max_inline);
+        sizeof(::dapx_send_wr) +
+        std::max<std::size_t>(options.max_send_sge * sizeof(::dapx_sge), options.max_inline);
     const std::size_t recv_entry =
         sizeof(::dapx_recv_wr) + options.max_recv_sge * sizeof(::dapx_sge);
     if (auto done = detail::check_layout(send, send_entry); !done)

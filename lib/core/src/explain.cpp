@@ -121,11 +121,11 @@ Error explain_open(int code, const std::string& node, const std::string& sysfs) 
         break;
     case EACCES:
     case EPERM: {
-        struct ::stat info {};
+        struct ::stat info{};
         if (::stat(node.c_str(), &info) == 0 && (info.st_mode & S_IRGRP) != 0 && info.st_gid != 0) {
             const std::string group = group_name(info.st_gid);
-            text += "permission denied: it is for root and group " + group +
-                    "; run 'usermod -aG " + group + " USER' as root and log in again";
+            text += "permission denied: it is for root and group " + group + "; run 'usermod -aG " +
+                    group + " USER' as root and log in again";
         } else {
             text += "permission denied: it is for root and group rdma; make it so with 'chgrp "
                     "rdma " +

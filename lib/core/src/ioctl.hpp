@@ -20,7 +20,7 @@ struct Command {
 /// The command that takes a struct of type T.
 template <class T> inline constexpr Command command_of{};
 
-#define DAPX_COMMAND(type, name, retry) \
+#define DAPX_COMMAND(type, name, retry)                                                            \
     template <> inline constexpr Command command_of<::type> = {name, #name, retry}
 
 DAPX_COMMAND(dapx_info, DAPX_INFO, true);

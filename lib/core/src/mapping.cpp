@@ -16,8 +16,8 @@ Mapping::~Mapping()
 
 Result<Mapping> Mapping::create(int fd, std::uint64_t offset, std::size_t size) noexcept
 {
-    void* base = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                        static_cast<off_t>(offset));
+    void* base =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
     if (base == MAP_FAILED)
         return std::unexpected(
             Error(errno, "mmap", std::string("cannot map a ring: ") + std::strerror(errno)));

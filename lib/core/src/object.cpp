@@ -29,8 +29,8 @@ Result<void> Object::free() noexcept
 
 int Object::try_free() noexcept
 {
-    const int error = issue_free(
-        fd(), handle_, type_, type_ == ObjectType::cm ? std::uint32_t{DAPX_FREE_NOWAIT} : 0);
+    const int error = issue_free(fd(), handle_, type_,
+                                 type_ == ObjectType::cm ? std::uint32_t{DAPX_FREE_NOWAIT} : 0);
     if (error == 0)
         handle_ = 0;
     return error;

@@ -21,11 +21,10 @@ template <class Length>
                                              Length& length) noexcept
 {
     if (data.size() > sizeof(array))
-        return std::unexpected(Error(EINVAL, "private data",
-                                     "cannot send " + std::to_string(data.size()) +
-                                         " bytes of private data: the most is " +
-                                         std::to_string(sizeof(array)) +
-                                         ", and less on most devices"));
+        return std::unexpected(Error(
+            EINVAL, "private data",
+            "cannot send " + std::to_string(data.size()) + " bytes of private data: the most is " +
+                std::to_string(sizeof(array)) + ", and less on most devices"));
     if (!data.empty())
         std::memcpy(array, data.data(), data.size());
     length = static_cast<Length>(data.size());

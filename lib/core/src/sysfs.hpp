@@ -23,8 +23,7 @@ namespace dapx::detail {
 [[nodiscard]] std::string driver_name(const std::string& device, const std::string& sysfs) noexcept;
 
 /// Network interfaces of one port, without repetition; @p port from 1.
-[[nodiscard]] std::vector<std::string> port_netdevs(const std::string& device,
-                                                    const std::string& port,
-                                                    const std::string& sysfs) noexcept;
+[[nodiscard]] std::vector<std::string>
+port_netdevs(const std::string& device, const std::string& port, const std::string& sysfs) noexcept;
 
 } // namespace dapx::detail

@@ -18,10 +18,10 @@ class Device;
 
 /// What the module can do, without any device. Source: struct dapx_info.
 struct ModuleInfo {
-    bool rc = false;  ///< endpoints of reliable connections
-    bool srq = false; ///< plain shared receive queues
-    std::uint64_t features = 0; ///< all feature bits, also those that this library does not know
-    std::uint32_t max_objects = 0;      ///< of one context
+    bool rc = false;               ///< endpoints of reliable connections
+    bool srq = false;              ///< plain shared receive queues
+    std::uint64_t features = 0;    ///< all feature bits, also those that this library does not know
+    std::uint32_t max_objects = 0; ///< of one context
     std::uint32_t max_user_objects = 0; ///< of all contexts of one user
     std::uint32_t max_ring_depth = 0;   ///< entries of any ring
     std::uint32_t max_sge = 0;          ///< segments of a work request
@@ -100,8 +100,8 @@ public:
     [[nodiscard]] Result<DeviceAttributes> query_device() const noexcept;
 
     /// Errors: ENOENT. Source: DAPX_QUERY_OBJECT.
-    [[nodiscard]] Result<ObjectInfo>
-    query_object(std::uint32_t handle, ObjectType type = ObjectType::any) const noexcept;
+    [[nodiscard]] Result<ObjectInfo> query_object(std::uint32_t handle,
+                                                  ObjectType type = ObjectType::any) const noexcept;
 
     /// The object with the next larger handle: starting with 0, lists all of the context.
     /// Errors: ENOENT after the last. Source: DAPX_QUERY_OBJECT with DAPX_QUERY_NEXT.

@@ -10,8 +10,8 @@
 #include <dapx/endpoint.hpp>
 #include <dapx/endpoint_options.hpp>
 #include <dapx/error.hpp>
-#include <dapx/event.hpp>
 #include <dapx/evd.hpp>
+#include <dapx/event.hpp>
 #include <dapx/flags.hpp>
 #include <dapx/mapping.hpp>
 #include <dapx/memory_region.hpp>

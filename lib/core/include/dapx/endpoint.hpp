@@ -42,26 +42,26 @@ enum class EpState : std::uint32_t {
 
 /// How a request is carried out. Source: enum dapx_send_flags.
 enum class SendFlags : std::uint16_t {
-    none = 0,                          ///< no completion event if it succeeds
-    signalled = DAPX_SEND_SIGNALED,    ///< a completion event also if it succeeds
-    solicited = DAPX_SEND_SOLICITED,   ///< asks for the peer's attention (Evd::wait_solicited())
-    fence = DAPX_SEND_FENCE,           ///< starts after earlier reads and atomics have ended
+    none = 0,                        ///< no completion event if it succeeds
+    signalled = DAPX_SEND_SIGNALED,  ///< a completion event also if it succeeds
+    solicited = DAPX_SEND_SOLICITED, ///< asks for the peer's attention (Evd::wait_solicited())
+    fence = DAPX_SEND_FENCE,         ///< starts after earlier reads and atomics have ended
 };
 template <> inline constexpr bool is_flags<SendFlags> = true;
 
 /// How a connection is made. Source: struct dapx_ep_connect.
 struct ConnectOptions {
-    Address source;                   ///< own address; none for what the routing table says
+    Address source = {};              ///< own address; none for what the routing table says
     Deadline deadline = no_deadline;  ///< when to give up; default: the transport's own limit
     std::uint8_t retry_count = 7;     ///< of the transport, 0 to 7
     std::uint8_t rnr_retry_count = 7; ///< receiver not ready, 0 to 7; 7 for without end
-    std::span<const std::byte> private_data; ///< for the listener; read during the call only
+    std::span<const std::byte> private_data = {}; ///< for the listener; read during the call
 };
 
 /// How a connection is accepted. Source: struct dapx_ep_accept.
 struct AcceptOptions {
-    std::uint8_t rnr_retry_count = 7; ///< receiver not ready, 0 to 7; 7 for without end
-    std::span<const std::byte> private_data; ///< for the peer; read during the call only
+    std::uint8_t rnr_retry_count = 7;             ///< receiver not ready, 0 to 7; 7 for without end
+    std::span<const std::byte> private_data = {}; ///< for the peer; read during the call
 };
 
 /// Who can say what: Endpoint::query(). Source: struct dapx_ep_query.
@@ -76,8 +76,8 @@ struct EndpointInfo {
     EndpointOptions options; ///< sizes as they came out, and user_data
     std::uint32_t qp_num = 0;
     std::uint32_t remote_qp_num = 0;
-    std::uint32_t requests = 0; ///< taken from the ring, not ended
-    std::uint32_t receives = 0; ///< taken from the ring, not ended
+    std::uint32_t requests = 0;          ///< taken from the ring, not ended
+    std::uint32_t receives = 0;          ///< taken from the ring, not ended
     std::vector<std::byte> private_data; ///< of the peer's accept or reject; may have zeroes after
     Address local;
     Address remote;
@@ -166,16 +166,14 @@ public:
     /// Posts a message. @p segments: at most max_send_sge, together at most max_msg_size bytes;
     /// none for an empty message. Source: DAPX_OP_SEND.
     Post post_send(std::uint64_t wr_id, std::span<const Segment> segments,
-                   SendFlags flags = SendFlags::signalled,
-                   Doorbell when = Doorbell::now) noexcept
+                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
     {
         return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_SEND}, segments, flags, when);
     }
 
     /// The same for one segment.
     Post post_send(std::uint64_t wr_id, const Segment& segment,
-                   SendFlags flags = SendFlags::signalled,
-                   Doorbell when = Doorbell::now) noexcept
+                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
     {
         return post_send(wr_id, std::span(&segment, 1), flags, when);
     }
@@ -195,15 +193,14 @@ public:
                        SendFlags flags = SendFlags::signalled,
                        Doorbell when = Doorbell::now) noexcept
     {
-        return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_SEND_IMM, .imm = imm}, segments,
-                    flags, when);
+        return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_SEND_IMM, .imm = imm}, segments, flags,
+                    when);
     }
 
     /// Posts an RDMA write: the segments, one after the other, go to @p remote.
     /// Source: DAPX_OP_RDMA_WRITE.
     Post post_write(std::uint64_t wr_id, std::span<const Segment> segments, RemoteAddress remote,
-                    SendFlags flags = SendFlags::signalled,
-                    Doorbell when = Doorbell::now) noexcept
+                    SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
     {
         return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE, .remote = remote},
                     segments, flags, when);
@@ -211,8 +208,7 @@ public:
 
     /// The same for one segment.
     Post post_write(std::uint64_t wr_id, const Segment& segment, RemoteAddress remote,
-                    SendFlags flags = SendFlags::signalled,
-                    Doorbell when = Doorbell::now) noexcept
+                    SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
     {
         return post_write(wr_id, std::span(&segment, 1), remote, flags, when);
     }
@@ -222,9 +218,8 @@ public:
                            RemoteAddress remote, SendFlags flags = SendFlags::signalled,
                            Doorbell when = Doorbell::now) noexcept
     {
-        return post_inline(
-            Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE, .remote = remote}, data, flags,
-            when);
+        return post_inline(Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE, .remote = remote},
+                           data, flags, when);
     }
 
     /// Posts an RDMA write that also takes a receive of the peer, whose completion has @p imm.
@@ -234,26 +229,22 @@ public:
                         SendFlags flags = SendFlags::signalled,
                         Doorbell when = Doorbell::now) noexcept
     {
-        return post(Header{.wr_id = wr_id,
-                           .opcode = DAPX_OP_RDMA_WRITE_IMM,
-                           .remote = remote,
-                           .imm = imm},
-                    segments, flags, when);
+        return post(
+            Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE_IMM, .remote = remote, .imm = imm},
+            segments, flags, when);
     }
 
     /// Posts an RDMA read from @p remote into the segments. Source: DAPX_OP_RDMA_READ.
     Post post_read(std::uint64_t wr_id, std::span<const Segment> segments, RemoteAddress remote,
-                   SendFlags flags = SendFlags::signalled,
-                   Doorbell when = Doorbell::now) noexcept
+                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
     {
-        return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_READ, .remote = remote},
-                    segments, flags, when);
+        return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_READ, .remote = remote}, segments,
+                    flags, when);
     }
 
     /// The same for one segment.
     Post post_read(std::uint64_t wr_id, const Segment& segment, RemoteAddress remote,
-                   SendFlags flags = SendFlags::signalled,
-                   Doorbell when = Doorbell::now) noexcept
+                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
     {
         return post_read(wr_id, std::span(&segment, 1), remote, flags, when);
     }
@@ -279,11 +270,10 @@ public:
                         std::uint64_t add, SendFlags flags = SendFlags::signalled,
                         Doorbell when = Doorbell::now) noexcept
     {
-        return post(Header{.wr_id = wr_id,
-                           .opcode = DAPX_OP_FETCH_ADD,
-                           .remote = remote,
-                           .compare_add = add},
-                    std::span(&old, 1), flags, when);
+        return post(
+            Header{
+                .wr_id = wr_id, .opcode = DAPX_OP_FETCH_ADD, .remote = remote, .compare_add = add},
+            std::span(&old, 1), flags, when);
     }
 
     /// Shows the module what was posted with Doorbell::later. Post::ok if there is nothing.
@@ -350,8 +340,7 @@ public:
                                        const ConnectOptions& options = {}) noexcept;
 
     /// The same by a CM id whose route is resolved; it must live as long as this endpoint.
-    [[nodiscard]] Result<void> connect(const CmId& id,
-                                       const ConnectOptions& options = {}) noexcept;
+    [[nodiscard]] Result<void> connect(const CmId& id, const ConnectOptions& options = {}) noexcept;
 
     /// Says yes to a request; ends with a connection event. On success @p request is empty.
     /// Errors: EBADFD (state), EINVAL, ENOENT. Source: DAPX_EP_ACCEPT.

@@ -100,8 +100,8 @@ public:
 
     /// The same, for a time from now.
     template <class Rep, class Period>
-    [[nodiscard]] Result<std::uint32_t>
-    wait(std::uint32_t threshold, std::chrono::duration<Rep, Period> timeout) noexcept
+    [[nodiscard]] Result<std::uint32_t> wait(std::uint32_t threshold,
+                                             std::chrono::duration<Rep, Period> timeout) noexcept
     {
         return wait(threshold, deadline_after(timeout));
     }

@@ -104,13 +104,29 @@ public:
     /// As given when that object was made.
     [[nodiscard]] std::uint64_t user_data() const noexcept { return raw_.user_data; }
 
-    [[nodiscard]] bool is_completion() const noexcept
-    {
-        return raw_.type == DAPX_EVENT_COMPLETION;
-    }
+    [[nodiscard]] bool is_completion() const noexcept { return raw_.type == DAPX_EVENT_COMPLETION; }
     [[nodiscard]] bool is_connection(Connection what) const noexcept
     {
         return raw_.type == DAPX_EVENT_CONNECTION && connection() == what;
+    }
+
+    /// True if what was begun succeeded: a request done, a connection established, an address or
+    /// a route resolved. Of asynchronous events only a port that came up is good news;
+    /// connection requests and software events always are.
+    [[nodiscard]] bool succeeded() const noexcept
+    {
+        switch (type()) {
+        case EventType::completion:
+            return status() == Status::success;
+        case EventType::connection:
+            return connection() == Connection::established;
+        case EventType::cm:
+            return cm() == CmEvent::addr_resolved || cm() == CmEvent::route_resolved;
+        case EventType::async:
+            return async() == AsyncEvent::port_active;
+        default:
+            return true;
+        }
     }
 
     /// Completion: as posted.
@@ -135,7 +151,10 @@ public:
     }
 
     /// Connection event: what happened. The peer's private data: Endpoint::query().
-    [[nodiscard]] Connection connection() const noexcept { return Connection{raw_.connection.what}; }
+    [[nodiscard]] Connection connection() const noexcept
+    {
+        return Connection{raw_.connection.what};
+    }
 
     /// Connection or CM event: the errno (positive) behind it, or 0.
     [[nodiscard]] int error() const noexcept

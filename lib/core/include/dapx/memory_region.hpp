@@ -46,8 +46,8 @@ public:
                                                      std::uint64_t user_data = 0) noexcept;
 
     /// The same for a span.
-    template <class T>
-    [[nodiscard]] static Result<MemoryRegion> create(const Pd& pd, std::span<T> memory,
+    template <class T, std::size_t N>
+    [[nodiscard]] static Result<MemoryRegion> create(const Pd& pd, std::span<T, N> memory,
                                                      Access access,
                                                      std::uint64_t user_data = 0) noexcept
     {
