@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// dapx-ping: messages to a dapx-ping --server and back, one at a time, like ping(8).
+#include "common.hpp"
+#include "measure.hpp"
+#include "server.hpp"
+#include "wire.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+using tools::Buffer;
+using tools::must;
+
+constexpr std::uint16_t default_port = 7710;
+constexpr std::uint32_t max_size = 1 << 20;
+constexpr std::uint32_t atomic_size = 8;
+
+enum class Op : std::uint32_t { send = 1, write = 2, read = 3, fetch_add = 4 };
+
+const std::map<std::string, Op> op_names = {
+    {"send", Op::send}, {"write", Op::write}, {"read", Op::read}, {"fetch-add", Op::fetch_add}};
+
+/// Private data of the connect.
+struct Hello {
+    tools::Le64 magic;
+    tools::Le32 op;
+    tools::Le32 size;
+};
+constexpr std::uint64_t hello_magic = 0x31676e6970786164; // "daxping1"
+
+/// Private data of the accept: where the client may write, read and add.
+struct Welcome {
+    tools::Le64 addr;
+    tools::Le32 rkey;
+};
+
+struct Options {
+    tools::ServerOptions server;
+    bool serve = false;
+    std::string host;
+    std::string device;
+    std::string source;
+    std::uint16_t port = default_port;
+    std::uint64_t count = 0;
+    double interval = 1;
+    double timeout = 5;
+    std::uint32_t size = 64;
+    Op op = Op::send;
+    bool quiet = false;
+    bool as_json = false;
+    tools::Waiting waiting = tools::Waiting::wait;
+};
+
+dapx::EndpointOptions endpoint_options(const dapx::Context& context, std::uint64_t id = 0)
+{
+    const dapx::DeviceAttributes device = must(context.query_device());
+    return {.send_depth = 16,
+            .recv_depth = 16,
+            .max_rd_atomic = static_cast<std::uint16_t>(std::min(device.max_rd_atomic, 1U)),
+            .max_dest_rd_atomic =
+                static_cast<std::uint16_t>(std::min(device.max_dest_rd_atomic, 1U)),
+            .user_data = id};
+}
+
+// --- Server -----------------------------------------------------------------------------------
+
+/// Sends each message back, and has memory for the other operations.
+class EchoSession : public tools::Session {
+public:
+    EchoSession(const tools::SessionResources& resources, const Hello& hello)
+        : size_(hello.size), memory_(std::size_t{size_} * slots),
+          region_(must(dapx::MemoryRegion::create(resources.pd, memory_.span(), rights(hello)))),
+          endpoint_(must(dapx::Endpoint::create(
+              resources.pd, resources.evd, endpoint_options(resources.pd.context(), resources.id))))
+    {
+        if (Op{std::uint32_t{hello.op}} == Op::send)
+            for (std::uint32_t slot = 0; slot < slots; ++slot)
+                post_receive(slot);
+        const dapx::RemoteAddress remote = region_.remote();
+        welcome_ = {.addr = remote.addr, .rkey = remote.rkey};
+    }
+
+    dapx::Endpoint& endpoint() override { return endpoint_; }
+    std::span<const std::byte> welcome() override { return tools::bytes_of(welcome_); }
+
+    void on_completion(const dapx::Event& event) override
+    {
+        const auto slot = static_cast<std::uint32_t>(event.wr_id());
+        if (event.opcode() == dapx::Opcode::recv)
+            must(endpoint_.post_send(slot, segment(slot, event.byte_len())), "post_send");
+        else
+            post_receive(slot);
+    }
+
+private:
+    // A slot is free again when its echo has arrived, so a few are in turn.
+    static constexpr std::uint32_t slots = 4;
+
+    static dapx::Access rights(const Hello& hello)
+    {
+        switch (Op{std::uint32_t{hello.op}}) {
+        case Op::send:
+            return dapx::Access::local_write;
+        case Op::write:
+        case Op::read:
+            // Both are verified: what was written is read back, what is read was written.
+            return dapx::Access::local_write | dapx::Access::remote_write |
+                   dapx::Access::remote_read;
+        case Op::fetch_add:
+            return dapx::Access::local_write | dapx::Access::remote_atomic;
+        }
+        throw tools::Refused("unknown operation; use the same version of dapx-ping on both sides");
+    }
+
+    dapx::Segment segment(std::uint32_t slot, std::uint32_t length) const
+    {
+        return region_.segment(std::uint64_t{slot} * size_, length);
+    }
+
+    void post_receive(std::uint32_t slot)
+    {
+        must(endpoint_.post_recv(slot, segment(slot, size_)), "post_recv");
+    }
+
+    std::uint32_t size_;
+    Buffer memory_;
+    dapx::MemoryRegion region_;
+    dapx::Endpoint endpoint_;
+    Welcome welcome_;
+};
+
+std::unique_ptr<tools::Session> make_session(const tools::SessionResources& resources)
+{
+    const auto hello = tools::message_from<Hello>(resources.hello);
+    if (!hello || hello->magic != hello_magic)
+        throw tools::Refused("this is a dapx-ping server, for dapx-ping only");
+    if (hello->size == 0 || hello->size > max_size)
+        throw tools::Refused("bad message size");
+    return std::make_unique<EchoSession>(resources, *hello);
+}
+
+int serve(Options& options)
+{
+    options.server.device = tools::choose_device(options.device);
+    options.server.address = options.source;
+    options.server.port = options.port;
+    options.server.waiting = options.waiting;
+    tools::catch_interrupts();
+    return tools::Server(options.server, make_session).run();
+}
+
+// --- Client -----------------------------------------------------------------------------------
+
+class Client {
+public:
+    explicit Client(const Options& options)
+        : options_(options), device_(tools::choose_device(options.device)),
+          peer_(must(dapx::Address::parse(options.host, options.port))),
+          source_(tools::choose_source(options.source, device_, peer_)),
+          context_(must(dapx::Context::open(device_))), pd_(must(dapx::Pd::create(context_))),
+          evd_(must(dapx::Evd::create(context_, {.depth = 64}))), memory_(2 * options.size),
+          region_(must(dapx::MemoryRegion::create(pd_, memory_.span(), dapx::Access::local_write))),
+          out_(memory_.part(0, options.size)), in_(memory_.part(options.size, options.size)),
+          endpoint_(must(dapx::Endpoint::create(pd_, evd_, endpoint_options(context_))))
+    {
+        if (options.op == Op::fetch_add &&
+            !dapx::has(must(context_.query_device()).caps, dapx::DeviceCap::atomics))
+            throw tools::Failure(
+                fmt::format("RDMA device {} has no atomics; choose another --op", device_));
+    }
+
+    int run()
+    {
+        tools::catch_interrupts();
+        connect();
+        if (!options_.as_json)
+            fmt::print("PING {} from {} ({}): {}, {}\n", peer_.to_string(), source_.host(), device_,
+                       op_name(), tools::bytes_text(options_.size));
+        std::fflush(stdout);
+        ping_all();
+        report();
+        // Where all went well the peer is told; where not, the process' end does it.
+        (void)endpoint_.disconnect();
+        return latencies_.count() == 0 ? tools::exit_failure : 0;
+    }
+
+private:
+    void connect()
+    {
+        const Hello hello = {.magic = hello_magic,
+                             .op = static_cast<std::uint32_t>(options_.op),
+                             .size = options_.size};
+        const auto start = dapx::Clock::now();
+        const auto deadline = dapx::deadline_after(timeout());
+        must(endpoint_.connect(
+            peer_,
+            {.source = source_, .deadline = deadline, .private_data = tools::bytes_of(hello)}));
+        tools::await_connection(endpoint_, evd_, peer_, deadline + 1s);
+        connect_time_ = dapx::Clock::now() - start;
+        const auto welcome = tools::message_from<Welcome>(must(endpoint_.query()).private_data);
+        if (!welcome)
+            throw tools::Failure("the peer's answer is not that of a dapx-ping server");
+        remote_ = {.addr = welcome->addr, .rkey = welcome->rkey};
+    }
+
+    void ping_all()
+    {
+        const auto interval = std::chrono::duration_cast<dapx::Clock::duration>(
+            std::chrono::duration<double>(options_.interval));
+        auto next = dapx::Clock::now();
+        for (std::uint64_t seq = 1; options_.count == 0 || seq <= options_.count; ++seq) {
+            sleep_until(next);
+            if (tools::interrupted())
+                return;
+            ++sent_;
+            const auto time = ping(seq);
+            if (!time)
+                return;
+            latencies_.add(*time);
+            if (!options_.quiet && !options_.as_json) {
+                fmt::print("{} from {}: seq={} time={}\n", tools::bytes_text(options_.size),
+                           peer_.host(), seq, tools::time_text(*time));
+                std::fflush(stdout);
+            }
+            next = std::max(next + interval, dapx::Clock::now());
+        }
+    }
+
+    /// One operation, verified. @return its time; none if interrupted.
+    std::optional<tools::Nanoseconds> ping(std::uint64_t seq)
+    {
+        switch (options_.op) {
+        case Op::send:
+            return ping_send(seq);
+        case Op::write:
+            return ping_write(seq);
+        case Op::read:
+            return ping_read(seq);
+        case Op::fetch_add:
+            return ping_fetch_add(seq);
+        }
+        return std::nullopt;
+    }
+
+    /// A message goes out, and comes back: from posting it to seeing it in the EVD.
+    std::optional<tools::Nanoseconds> ping_send(std::uint64_t seq)
+    {
+        fill(seq);
+        must(endpoint_.post_recv(seq, in_segment()), "post_recv");
+        const auto start = dapx::Clock::now();
+        must(endpoint_.post_send(seq, out_segment(), dapx::SendFlags::none), "post_send");
+        return finish(start, seq);
+    }
+
+    /// Bytes are put into the peer's memory: until its device has acknowledged them.
+    std::optional<tools::Nanoseconds> ping_write(std::uint64_t seq)
+    {
+        fill(seq);
+        const auto start = dapx::Clock::now();
+        must(endpoint_.post_write(seq, out_segment(), remote_), "post_write");
+        const auto time = await_completion(start);
+        if (!time)
+            return time;
+        // Not counted: to see that they are there.
+        const auto check = dapx::Clock::now();
+        must(endpoint_.post_read(seq, in_segment(), remote_), "post_read");
+        return finish(check, seq) ? time : std::nullopt;
+    }
+
+    /// Bytes are fetched from the peer's memory, where they were put before.
+    std::optional<tools::Nanoseconds> ping_read(std::uint64_t seq)
+    {
+        fill(seq);
+        must(endpoint_.post_write(seq, out_segment(), remote_), "post_write");
+        if (!await_completion(dapx::Clock::now()))
+            return std::nullopt;
+        const auto start = dapx::Clock::now();
+        must(endpoint_.post_read(seq, in_segment(), remote_), "post_read");
+        return finish(start, seq);
+    }
+
+    /// One is added to a number of the peer's, which counts the pings.
+    std::optional<tools::Nanoseconds> ping_fetch_add(std::uint64_t seq)
+    {
+        const auto start = dapx::Clock::now();
+        must(endpoint_.post_fetch_add(seq, in_segment(), remote_, 1), "post_fetch_add");
+        const auto time = await_completion(start);
+        std::uint64_t before = 0;
+        std::memcpy(&before, in_.data(), sizeof(before));
+        if (time && before != seq - 1)
+            throw tools::Failure(fmt::format("seq={}: the peer's counter was {} instead of {}", seq,
+                                             before, seq - 1));
+        return time;
+    }
+
+    std::optional<tools::Nanoseconds> await_completion(dapx::Deadline start)
+    {
+        const auto event = tools::next_event(
+            evd_, options_.waiting, start + std::chrono::ceil<dapx::Clock::duration>(timeout()));
+        const auto end = dapx::Clock::now();
+        if (!event)
+            return std::nullopt;
+        if (!event->is_completion() || event->status() != dapx::Status::success)
+            throw tools::Failure(peer_.to_string() + ": " + event->describe());
+        return end - start;
+    }
+
+    /// Awaits the operation that brings the data of ping @p seq to in_, and compares it.
+    std::optional<tools::Nanoseconds> finish(dapx::Deadline start, std::uint64_t seq)
+    {
+        const auto time = await_completion(start);
+        if (time && !std::equal(in_.begin(), in_.end(), out_.begin()))
+            throw tools::Failure(fmt::format("seq={}: what came back is not what was sent", seq));
+        return time;
+    }
+
+    /// Data that is another for each ping.
+    void fill(std::uint64_t seq)
+    {
+        std::uint64_t state = seq * 0x9e3779b97f4a7c15;
+        for (std::byte& b : out_) {
+            state = state * 6364136223846793005 + 1442695040888963407;
+            b = static_cast<std::byte>(state >> 56);
+        }
+        std::fill(in_.begin(), in_.end(), std::byte{0});
+    }
+
+    void report() const
+    {
+        if (options_.as_json) {
+            const nlohmann::json result = {
+                {"peer", peer_.to_string()},
+                {"source", source_.host()},
+                {"device", device_},
+                {"op", op_name()},
+                {"size", options_.size},
+                {"sent", sent_},
+                {"received", latencies_.count()},
+                {"connect_us", static_cast<double>(connect_time_.count()) / 1e3},
+                {"latency", latencies_.json()},
+                {"send_doorbells", endpoint_.send_doorbells()},
+            };
+            fmt::print("{}\n", result.dump(2));
+            return;
+        }
+        fmt::print("--- {} ---\n", peer_.to_string());
+        fmt::print("{} sent, {} answered, connected in {}\n", sent_, latencies_.count(),
+                   tools::time_text(connect_time_));
+        if (latencies_.count() != 0)
+            fmt::print("{} {}\n", options_.op == Op::send ? "round trip" : "time",
+                       latencies_.text());
+    }
+
+    static void sleep_until(dapx::Deadline when)
+    {
+        // In slices: sleeping goes on after a signal.
+        while (!tools::interrupted() && dapx::Clock::now() < when)
+            std::this_thread::sleep_until(std::min(when, dapx::Clock::now() + 100ms));
+    }
+
+    const char* op_name() const
+    {
+        for (const auto& [name, op] : op_names)
+            if (op == options_.op)
+                return name.c_str();
+        return "";
+    }
+
+    std::chrono::duration<double> timeout() const
+    {
+        return std::chrono::duration<double>(options_.timeout);
+    }
+    dapx::Segment out_segment() const { return region_.segment(0, options_.size); }
+    dapx::Segment in_segment() const { return region_.segment(options_.size, options_.size); }
+
+    const Options& options_;
+    std::string device_;
+    dapx::Address peer_;
+    dapx::Address source_;
+    dapx::Context context_;
+    dapx::Pd pd_;
+    dapx::Evd evd_;
+    Buffer memory_;
+    dapx::MemoryRegion region_;
+    std::span<std::byte> out_;
+    std::span<std::byte> in_;
+    dapx::Endpoint endpoint_;
+    dapx::RemoteAddress remote_;
+    tools::Nanoseconds connect_time_{};
+    tools::Latencies latencies_;
+    std::uint64_t sent_ = 0;
+};
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    Options options;
+    CLI::App app("Sends messages to a dapx-ping server over RDMA and times the answers.",
+                 "dapx-ping");
+    app.set_version_flag("--version", "dapx-ping " DAPX_VERSION);
+    app.add_option("host", options.host, "Name or address of the server");
+    app.add_flag("--server", options.serve, "Be the server");
+    tools::add_server_options(app, options.server);
+    app.add_option("-d,--device", options.device, "RDMA device; default: the only usable one");
+    app.add_option("-S,--source", options.source,
+                   "Own address; default: the device's that fits, for a server all of them");
+    app.add_option("-p,--port", options.port, "Port of the server")->capture_default_str();
+    app.add_option("-c,--count", options.count, "End after so many; default: when interrupted");
+    app.add_option("-i,--interval", options.interval, "Seconds from one to the next")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app.add_option("-W,--timeout", options.timeout, "Seconds to wait for an answer")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("-s,--size", options.size, "Bytes of a message; k and m may follow")
+        ->transform(CLI::AsSizeValue(false).description(""))
+        ->check(CLI::Range(std::uint32_t{1}, max_size).description(""))
+        ->capture_default_str();
+    app.add_option("--op", options.op, "send, write, read or fetch-add")
+        ->transform(CLI::CheckedTransformer(op_names).description(""))
+        ->type_name("OP");
+    app.add_flag("-q,--quiet", options.quiet, "Print the summary only");
+    app.add_flag("-j,--json", options.as_json, "Print the summary only, as JSON");
+    tools::add_waiting_options(app, options.waiting);
+    return tools::run(app, argc, argv, [&] {
+        if (options.serve == !options.host.empty())
+            throw tools::UsageError("give either --server or the host of one; see --help");
+        if (options.op == Op::fetch_add)
+            options.size = atomic_size;
+        return options.serve ? serve(options) : Client(options).run();
+    });
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// dapx-perf --server: one session class for each thing that a client can do.
+#include "perf.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+namespace perf {
+
+namespace {
+
+using tools::must;
+
+constexpr std::uint32_t max_depth = 4096;
+
+/// Memory, an endpoint, and the client's wishes: what every session has.
+class BaseSession : public tools::Session {
+public:
+    dapx::Endpoint& endpoint() override { return endpoint_; }
+    std::span<const std::byte> welcome() override { return tools::bytes_of(welcome_); }
+    [[nodiscard]] bool is_last() const override { return hello_.more == 0; }
+
+protected:
+    BaseSession(const tools::SessionResources& resources, const Hello& hello,
+                std::uint64_t memory_size, dapx::Access rights, std::uint32_t sends,
+                std::uint32_t receives)
+        : hello_(hello), memory_(memory_size),
+          region_(must(dapx::MemoryRegion::create(resources.pd, memory_.span(), rights))),
+          endpoint_(must(dapx::Endpoint::create(
+              resources.pd, resources.evd,
+              endpoint_options(resources.pd.context(), sends, receives, resources.id))))
+    {
+        if (region_.rkey() != 0) {
+            const dapx::RemoteAddress remote = region_.remote();
+            welcome_ = {.addr = remote.addr, .rkey = remote.rkey};
+        }
+    }
+
+    [[nodiscard]] std::uint32_t size() const { return hello_.size; }
+    [[nodiscard]] std::uint32_t depth() const { return hello_.depth; }
+    [[nodiscard]] const Hello& hello() const { return hello_; }
+    [[nodiscard]] tools::Buffer& memory() { return memory_; }
+
+    void post_receive(std::uint64_t wr_id, std::uint64_t offset,
+                      dapx::Doorbell when = dapx::Doorbell::now)
+    {
+        must(endpoint_.post_recv(wr_id, region_.segment(offset, size()), when), "post_recv");
+    }
+
+    void echo(std::uint64_t wr_id, std::uint64_t offset, std::uint32_t length)
+    {
+        must(endpoint_.post_send(wr_id, region_.segment(offset, length)), "post_send");
+    }
+
+    void send_control(Control::Kind kind, std::uint64_t value)
+    {
+        const Control control = {.kind = static_cast<std::uint32_t>(kind), .value = value};
+        must(endpoint_.post_send_inline(0, tools::bytes_of(control), dapx::SendFlags::none),
+             "post_send_inline");
+    }
+
+private:
+    Hello hello_;
+    tools::Buffer memory_;
+    dapx::MemoryRegion region_;
+    dapx::Endpoint endpoint_;
+    Welcome welcome_;
+};
+
+/// Latency of sends: each message goes back.
+class EchoSession : public BaseSession {
+public:
+    EchoSession(const tools::SessionResources& resources, const Hello& hello)
+        : BaseSession(resources, hello, std::uint64_t{slots} * hello.size,
+                      dapx::Access::local_write, slots, slots)
+    {
+        for (std::uint64_t slot = 0; slot < slots; ++slot)
+            post_receive(slot, slot * size());
+    }
+
+    void on_completion(const dapx::Event& event) override
+    {
+        const std::uint64_t slot = event.wr_id();
+        if (event.opcode() == dapx::Opcode::recv)
+            echo(slot, slot * size(), event.byte_len());
+        else
+            post_receive(slot, slot * size());
+    }
+
+private:
+    // A slot is free again when its echo has arrived, so a few are in turn.
+    static constexpr std::uint32_t slots = 8;
+};
+
+/// Writes and reads: memory, and nothing to do.
+class MemorySession : public BaseSession {
+public:
+    MemorySession(const tools::SessionResources& resources, const Hello& hello)
+        : BaseSession(resources, hello, hello.size,
+                      Op{std::uint32_t{hello.op}} == Op::read
+                          ? dapx::Access::remote_read
+                          : dapx::Access::local_write | dapx::Access::remote_write,
+                      1, 1)
+    {
+    }
+
+    void on_completion(const dapx::Event&) override {}
+};
+
+/// Rate and bandwidth of sends: all messages go to the same memory.
+class SinkSession : public BaseSession {
+public:
+    SinkSession(const tools::SessionResources& resources, const Hello& hello)
+        : BaseSession(resources, hello, hello.size, dapx::Access::local_write, 16,
+                      static_cast<std::uint32_t>(first_credit(hello.depth)))
+    {
+        for (; posted_ < first_credit(depth()); ++posted_)
+            post_receive(0, 0);
+        told_ = posted_;
+    }
+
+    void on_completion(const dapx::Event& event) override
+    {
+        if (event.opcode() != dapx::Opcode::recv)
+            return;
+        post_receive(0, 0);
+        ++posted_;
+        if (posted_ - told_ >= std::max<std::uint64_t>(depth() / 2, 1)) {
+            send_control(Control::credit, posted_);
+            told_ = posted_;
+        }
+    }
+
+private:
+    std::uint64_t posted_ = 0;
+    std::uint64_t told_ = 0;
+};
+
+/// A file: by sends, chunk after chunk into its place; then by writes, which the client ends
+/// with an empty message.
+class FileSession : public BaseSession {
+public:
+    FileSession(const tools::SessionResources& resources, const Hello& hello,
+                const std::string& output)
+        // The last chunk may be shorter, its receive is not; and the final message takes one.
+        : BaseSession(resources, hello, (chunks(hello) + 1) * hello.size,
+                      dapx::Access::local_write | dapx::Access::remote_write, 16,
+                      static_cast<std::uint32_t>(first_credit(hello.depth))),
+          chunks_(chunks(hello)), peer_(resources.peer), output_(output)
+    {
+        while (posted_ < std::min(first_credit(depth()), chunks_ + 1))
+            post_next();
+        told_ = first_credit(depth());
+    }
+
+    void on_completion(const dapx::Event& event) override
+    {
+        if (event.opcode() != dapx::Opcode::recv)
+            return;
+        if (event.wr_id() == chunks_) {
+            finish_writes();
+            return;
+        }
+        bytes_ += event.byte_len();
+        if (++received_ == chunks_)
+            finish_sends();
+        if (posted_ > chunks_)
+            return;
+        post_next();
+        if (posted_ > chunks_ || posted_ >= told_ + std::max<std::uint64_t>(depth() / 2, 1)) {
+            send_control(Control::credit, posted_);
+            told_ = posted_;
+        }
+    }
+
+private:
+    static std::uint64_t chunks(const Hello& hello)
+    {
+        return (hello.total + hello.size - 1) / hello.size;
+    }
+
+    void post_next()
+    {
+        post_receive(posted_, posted_ * size());
+        ++posted_;
+    }
+
+    std::span<std::byte> file() { return memory().part(0, hello().total); }
+
+    void finish_sends()
+    {
+        const std::uint32_t sum = checksum(file());
+        fmt::print("{}: {} by sends, crc32 {:08x}\n", peer_.host(), tools::bytes_text(bytes_), sum);
+        std::fflush(stdout);
+        // So that the writes have to bring all of it once more.
+        std::memset(memory().data(), 0, memory().size());
+        send_control(Control::report, sum);
+    }
+
+    void finish_writes()
+    {
+        const std::uint32_t sum = checksum(file());
+        fmt::print("{}: {} by RDMA writes, crc32 {:08x}\n", peer_.host(),
+                   tools::bytes_text(hello().total), sum);
+        if (!output_.empty()) {
+            std::ofstream out(output_, std::ios::binary);
+            out.write(reinterpret_cast<const char*>(memory().data()),
+                      static_cast<std::streamsize>(hello().total));
+            out.flush();
+            if (!out)
+                throw tools::Failure(
+                    fmt::format("cannot write {}: {}", output_, std::strerror(errno)));
+            fmt::print("{}: written to {}\n", peer_.host(), output_);
+        }
+        std::fflush(stdout);
+        send_control(Control::report, sum);
+    }
+
+    std::uint64_t chunks_;
+    dapx::Address peer_;
+    const std::string& output_;
+    std::uint64_t posted_ = 0;
+    std::uint64_t received_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t told_ = 0;
+};
+
+} // namespace
+
+std::unique_ptr<tools::Session> make_session(const tools::SessionResources& resources,
+                                             const Options& options)
+{
+    const auto hello = tools::message_from<Hello>(resources.hello);
+    if (!hello || hello->magic != hello_magic)
+        throw tools::Refused("this is a dapx-perf server, for dapx-perf only");
+    if (hello->size == 0 || hello->depth == 0 || hello->depth > max_depth)
+        throw tools::Refused("bad message size or depth");
+    const Test test{std::uint32_t{hello->test}};
+    const bool is_file = test == Test::file;
+    if (hello->size > options.max_size || (is_file && hello->total > options.max_size))
+        throw tools::Refused("larger than this server's --max-size");
+    if (is_file && hello->total == 0)
+        throw tools::Refused("an empty file");
+    const bool sends = Op{std::uint32_t{hello->op}} == Op::send;
+    switch (test) {
+    case Test::latency:
+        if (sends)
+            return std::make_unique<EchoSession>(resources, *hello);
+        return std::make_unique<MemorySession>(resources, *hello);
+    case Test::rate:
+    case Test::bandwidth:
+        if (sends)
+            return std::make_unique<SinkSession>(resources, *hello);
+        return std::make_unique<MemorySession>(resources, *hello);
+    case Test::file:
+        return std::make_unique<FileSession>(resources, *hello, options.output);
+    }
+    throw tools::Refused("unknown test; use the same version of dapx-perf on both sides");
+}
+
+} // namespace perf

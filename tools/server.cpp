@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "server.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tools {
+
+namespace {
+
+// The smallest limit of all devices for a reject's private data.
+constexpr std::size_t max_reason = 64;
+
+} // namespace
+
+void add_server_options(CLI::App& app, ServerOptions& options)
+{
+    app.add_flag("--once", options.once, "With --server: end when the first client was served");
+}
+
+Server::Server(ServerOptions options, MakeSession make_session)
+    : options_(std::move(options)), make_session_(std::move(make_session)),
+      context_(must(dapx::Context::open(options_.device))), pd_(must(dapx::Pd::create(context_))),
+      evd_(must(dapx::Evd::create(context_, {.depth = 1024})))
+{
+    listen();
+}
+
+void Server::listen()
+{
+    std::vector<dapx::Address> addresses;
+    if (options_.address.empty())
+        addresses = must(dapx::Address::of_device(options_.device));
+    else
+        addresses.push_back(must(dapx::Address::parse(options_.address, 0)));
+    if (addresses.empty())
+        throw Failure(fmt::format("RDMA device {} has no IP address to listen on; give its network "
+                                  "interface one with 'ip addr add'",
+                                  options_.device));
+
+    std::string names;
+    std::uint16_t port = options_.port;
+    for (const dapx::Address& address : addresses) {
+        dapx::CmId listener = must(dapx::CmId::create(evd_));
+        auto bound = listener.bind(address.with_port(port));
+        // One address is enough; another may not be ready yet, as IPv6 ones are for a moment.
+        if (!bound && !listeners_.empty())
+            continue;
+        must(std::move(bound));
+        must(listener.listen());
+        // With port 0 the system chose one, which is then used for all addresses.
+        const dapx::Address local = must(listener.local_address());
+        port = local.port();
+        names += (names.empty() ? "" : ", ") + local.to_string();
+        listeners_.push_back(std::move(listener));
+    }
+    if (!options_.quiet) {
+        fmt::print("listening on {} ({})\n", names, options_.device);
+        std::fflush(stdout);
+    }
+}
+
+int Server::run()
+{
+    while (!done_) {
+        const auto event = next_event(evd_, options_.waiting);
+        if (!event)
+            break;
+        handle(*event);
+    }
+    return failed_ ? exit_failure : 0;
+}
+
+void Server::handle(const dapx::Event& event)
+{
+    switch (event.type()) {
+    case dapx::EventType::connect_request:
+        handle_request(event);
+        return;
+    case dapx::EventType::connection:
+        if (event.connection() == dapx::Connection::established)
+            return;
+        end_session(event.user_data(), event.connection() != dapx::Connection::disconnected,
+                    event.describe());
+        return;
+    case dapx::EventType::completion:
+        if (const auto session = sessions_.find(event.user_data()); session != sessions_.end()) {
+            if (event.status() == dapx::Status::success) {
+                try {
+                    session->second->on_completion(event);
+                } catch (const Failure& error) {
+                    end_session(event.user_data(), true, error.what());
+                }
+            } else if (event.status() != dapx::Status::flushed) {
+                // The connection is broken now, which an event of its own says next.
+                fmt::print(stderr, "{}\n", event.describe());
+            }
+        }
+        return;
+    case dapx::EventType::async:
+        if (event.async() == dapx::AsyncEvent::device_removed)
+            throw Failure(event.describe());
+        return;
+    default:
+        return;
+    }
+}
+
+void Server::handle_request(const dapx::Event& event)
+{
+    const auto listener =
+        std::find_if(listeners_.begin(), listeners_.end(),
+                     [&](const dapx::CmId& id) { return id.handle() == event.handle(); });
+    if (listener == listeners_.end())
+        return;
+    auto request = dapx::CmId::request(*listener, event);
+    if (!request)
+        return;
+    // A client that is gone again, or cannot be served, must not stop the server.
+    const auto info = request->query();
+    if (!info)
+        return;
+    const std::uint64_t id = next_id_++;
+    try {
+        auto session = make_session_({
+            .pd = pd_,
+            .evd = evd_,
+            .id = id,
+            .peer = info->remote,
+            .hello = info->private_data,
+        });
+        must(session->endpoint().accept(std::move(*request), {.private_data = session->welcome()}));
+        sessions_.emplace(id, std::move(session));
+    } catch (const std::runtime_error& error) {
+        fmt::print(stderr, "refused {}: {}\n", info->remote.to_string(), error.what());
+        const std::string reason = std::string(error.what()).substr(0, max_reason - 1) + '\0';
+        if (*request)
+            (void)request->reject(std::as_bytes(std::span(reason)));
+    }
+}
+
+void Server::end_session(std::uint64_t id, bool failed, const std::string& why)
+{
+    const auto session = sessions_.find(id);
+    if (session == sessions_.end())
+        return;
+    const bool last = session->second->is_last();
+    sessions_.erase(session);
+    if (failed)
+        fmt::print(stderr, "a client was lost: {}\n", why);
+    if (options_.once && (last || failed)) {
+        done_ = true;
+        failed_ = failed;
+    }
+}
+
+} // namespace tools

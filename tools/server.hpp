@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// The listening end of a tool: one thread, one EVD for everything, a session for each client.
+#pragma once
+
+#include "common.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace tools {
+
+/// Thrown when a session is made: the client is told why it is not served.
+struct Refused : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// What a session is made of.
+struct SessionResources {
+    const dapx::Pd& pd;
+    const dapx::Evd& evd;
+    std::uint64_t id; ///< to be the endpoint's user_data: events find their session by it
+    dapx::Address peer;
+    std::span<const std::byte> hello; ///< the client's private data
+};
+
+/// One client.
+class Session {
+public:
+    virtual ~Session() = default;
+
+    /// The endpoint with which the client's request is accepted; receives are posted.
+    virtual dapx::Endpoint& endpoint() = 0;
+    /// Private data of the accept.
+    virtual std::span<const std::byte> welcome() = 0;
+    /// A work request of the endpoint ended successfully.
+    virtual void on_completion(const dapx::Event& event) = 0;
+    /// False if the same client will come back for more.
+    [[nodiscard]] virtual bool is_last() const { return true; }
+};
+
+struct ServerOptions {
+    std::string device;
+    std::string address; ///< empty: all of the device's
+    std::uint16_t port = 0;
+    bool once = false; ///< end with the first client
+    bool quiet = false;
+    Waiting waiting = Waiting::wait;
+};
+
+/// Adds --server's options.
+void add_server_options(CLI::App& app, ServerOptions& options);
+
+class Server {
+public:
+    using MakeSession = std::function<std::unique_ptr<Session>(const SessionResources&)>;
+
+    /// Opens the device and listens. Failure if that does not work.
+    Server(ServerOptions options, MakeSession make_session);
+
+    /// Serves clients until interrupted, or with ServerOptions::once until one is served.
+    /// @return exit code.
+    int run();
+
+private:
+    void listen();
+    void handle(const dapx::Event& event);
+    void handle_request(const dapx::Event& event);
+    void end_session(std::uint64_t id, bool failed, const std::string& why);
+
+    ServerOptions options_;
+    MakeSession make_session_;
+    // Order matters: sessions go before what they use.
+    dapx::Context context_;
+    dapx::Pd pd_;
+    dapx::Evd evd_;
+    std::vector<dapx::CmId> listeners_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
+    std::uint64_t next_id_ = 1;
+    bool done_ = false;
+    bool failed_ = false;
+};
+
+} // namespace tools
