@@ -3,6 +3,8 @@
  * dapx: connection manager ids: the consumer's, listeners, requests, and those
  * made for an endpoint
  */
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
@@ -12,6 +14,7 @@
 #define DAPX_RESOLVE_TIMEOUT_MS 10000
 
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
+static void dapx_cm_expel_work(struct work_struct *work);
 
 static struct dapx_cm *dapx_cm_of(struct dapx_object *obj)
 {
@@ -48,6 +51,28 @@ static int dapx_cm_create_id(struct dapx_cm *cm)
 	return 0;
 }
 
+/*
+ * An id that came to belong to another device is destroyed, or it would keep that
+ * device from being removed. Not in the callback that finds it out: the command
+ * that caused it may still be at work on the id.
+ */
+void dapx_cm_expel(struct dapx_cm *cm)
+{
+	kref_get(&cm->obj.kref);
+	if (!queue_work(dapx_wq, &cm->expel))
+		dapx_object_put(&cm->obj);
+}
+
+static void dapx_cm_expel_work(struct work_struct *work)
+{
+	struct dapx_cm *cm = container_of(work, struct dapx_cm, expel);
+
+	mutex_lock(&cm->obj.mutex);
+	dapx_cm_shutdown(cm);
+	mutex_unlock(&cm->obj.mutex);
+	dapx_object_put(&cm->obj);
+}
+
 static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 {
 	struct dapx_object *obj;
@@ -62,6 +87,7 @@ static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 	INIT_LIST_HEAD(&cm->requests);
 	INIT_LIST_HEAD(&cm->entry);
 	init_waitqueue_head(&cm->acked);
+	INIT_WORK(&cm->expel, dapx_cm_expel_work);
 	dapx_event_node_init(&cm->addr_event, obj, NULL);
 	dapx_event_node_init(&cm->route_event, obj, NULL);
 	dapx_event_node_init(&cm->request_event, obj, NULL);
@@ -130,7 +156,8 @@ void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *loc
 		       struct __kernel_sockaddr_storage *remote)
 {
 	mutex_lock(&cm->id_mutex);
-	if (cm->id) {
+	/* A bind that failed leaves its address in the id. */
+	if (cm->id && cm->state != DAPX_CM_IDLE) {
 		*local = cm->id->route.addr.src_addr;
 		*remote = cm->id->route.addr.dst_addr;
 	}
@@ -169,14 +196,17 @@ bool dapx_cm_claim_request(struct dapx_cm *cm)
 /* The endpoint that was reserved or made for a request that came to nothing. */
 static void dapx_cm_return_candidate(struct dapx_cm *cm)
 {
-	struct dapx_ep *ep = cm->candidate;
+	struct dapx_ep *ep;
 
+	spin_lock_irq(&cm->lock);
+	ep = cm->candidate;
+	cm->candidate = NULL;
+	spin_unlock_irq(&cm->lock);
 	if (!ep)
 		return;
-	cm->candidate = NULL;
 	mutex_lock(&ep->obj.mutex);
 	if (ep->tentative) {
-		if (!dapx_object_unpublish(&ep->obj)) {
+		if (!dapx_object_unpublish(&ep->obj, false)) {
 			ep->obj.class->destroy(&ep->obj);
 			dapx_object_put(&ep->obj);
 		}
@@ -193,8 +223,15 @@ static void dapx_cm_return_candidate(struct dapx_cm *cm)
 
 static void dapx_cm_leave_listener(struct dapx_cm *cm)
 {
-	struct dapx_cm *listener = cm->listener;
+	struct dapx_cm *listener;
+	struct dapx_evd *evd;
 
+	spin_lock_irq(&cm->lock);
+	listener = cm->listener;
+	evd = cm->evd;
+	cm->listener = NULL;
+	cm->evd = NULL;
+	spin_unlock_irq(&cm->lock);
 	if (!listener)
 		return;
 	spin_lock_irq(&listener->lock);
@@ -203,10 +240,8 @@ static void dapx_cm_leave_listener(struct dapx_cm *cm)
 		listener->num_requests--;
 	}
 	spin_unlock_irq(&listener->lock);
-	cm->listener = NULL;
-	dapx_evd_drop(cm->evd, &cm->obj);
-	dapx_object_put(&cm->evd->obj);
-	cm->evd = NULL;
+	dapx_evd_drop(evd, &cm->obj);
+	dapx_object_put(&evd->obj);
 	dapx_object_put(&listener->obj);
 }
 
@@ -216,7 +251,7 @@ static void dapx_cm_end_request(struct dapx_cm *cm)
 	dapx_cm_shutdown(cm);
 	dapx_cm_leave_listener(cm);
 	dapx_cm_return_candidate(cm);
-	if (!dapx_object_unpublish(&cm->obj))
+	if (!dapx_object_unpublish(&cm->obj, true))
 		dapx_object_put(&cm->obj);
 }
 
@@ -237,12 +272,17 @@ void dapx_cm_unclaim_request(struct dapx_cm *cm)
 /* The id is now the endpoint's, which takes over the reference of the handle. */
 void dapx_cm_request_accepted(struct dapx_cm *cm)
 {
+	struct dapx_ep *ep;
+
 	dapx_cm_leave_listener(cm);
-	dapx_object_unpublish(&cm->obj);
+	dapx_object_unpublish(&cm->obj, true);
 	cm->obj.handle = 0;
-	if (cm->candidate)
-		dapx_object_put(&cm->candidate->obj);
+	spin_lock_irq(&cm->lock);
+	ep = cm->candidate;
 	cm->candidate = NULL;
+	spin_unlock_irq(&cm->lock);
+	if (ep)
+		dapx_object_put(&ep->obj);
 }
 
 static struct dapx_ep *dapx_cm_make_candidate(struct dapx_cm *listener)
@@ -278,7 +318,7 @@ static struct dapx_ep *dapx_cm_make_candidate(struct dapx_cm *listener)
 }
 
 /* A failure makes rdma_cm reject the request and destroy @id. */
-static int dapx_cm_request(struct dapx_cm *listener, struct rdma_cm_id *id,
+static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 			   struct rdma_cm_event *event)
 {
 	struct dapx_context *ctx = listener->obj.ctx;
@@ -349,6 +389,20 @@ err_count:
 	return ret;
 }
 
+/* Callbacks run in a kernel thread: what they allocate is the process' all the same. */
+static int dapx_cm_request(struct dapx_cm *listener, struct rdma_cm_id *id,
+			   struct rdma_cm_event *event)
+{
+	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(listener->obj.ctx->mm);
+	struct mem_cgroup *old = set_active_memcg(memcg);
+	int ret;
+
+	ret = dapx_cm_new_request(listener, id, event);
+	set_active_memcg(old);
+	mem_cgroup_put(memcg);
+	return ret;
+}
+
 /* ----------------------------------------------------------------- callbacks */
 
 static void dapx_cm_event(struct dapx_cm *cm, struct dapx_event_node *node,
@@ -372,6 +426,14 @@ static void dapx_cm_event(struct dapx_cm *cm, struct dapx_event_node *node,
 	spin_unlock_irqrestore(&cm->lock, flags);
 }
 
+static void dapx_cm_foreign(struct dapx_cm *cm)
+{
+	if (READ_ONCE(cm->state) == DAPX_CM_RESOLVING)
+		dapx_cm_event(cm, &cm->addr_event, DAPX_CM_ENDED, DAPX_CM_ADDR_ERROR,
+			      -EADDRNOTAVAIL);
+	dapx_cm_expel(cm);
+}
+
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct dapx_cm *cm = id->context;
@@ -387,8 +449,11 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 			dapx_cm_event(cm, &cm->addr_event, DAPX_CM_ADDR_READY,
 				      DAPX_CM_ADDR_RESOLVED, 0);
 		else
-			dapx_cm_event(cm, &cm->addr_event, DAPX_CM_ENDED, DAPX_CM_ADDR_ERROR,
-				      -EADDRNOTAVAIL);
+			dapx_cm_foreign(cm);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		/* Not ours: then nothing would be left to hear of it. */
+		dapx_cm_foreign(cm);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 		dapx_cm_event(cm, &cm->addr_event, DAPX_CM_BOUND, DAPX_CM_ADDR_ERROR,
@@ -445,8 +510,10 @@ static void dapx_cm_destroy_listener(struct dapx_cm *listener)
 		dapx_object_put(&cm->obj);
 	}
 	/* Reserved for a request that never came. */
+	spin_lock_irq(&listener->lock);
 	listener->candidate = listener->reserved;
 	listener->reserved = NULL;
+	spin_unlock_irq(&listener->lock);
 	dapx_cm_return_candidate(listener);
 }
 
@@ -461,6 +528,7 @@ static void dapx_cm_destroy(struct dapx_object *obj)
 	dapx_cm_shutdown(cm);
 	if (listener)
 		dapx_cm_destroy_listener(cm);
+	/* Neither changes any more: no callback, and the handle is gone. */
 	if (cm->listener) {
 		dapx_cm_leave_listener(cm);
 		dapx_cm_return_candidate(cm);
@@ -487,7 +555,7 @@ static int dapx_cm_try_free(struct dapx_cm *cm)
 	spin_unlock_irq(&cm->lock);
 	if (ret)
 		return ret;
-	ret = dapx_object_unpublish(&cm->obj);
+	ret = dapx_object_unpublish(&cm->obj, false);
 	if (ret == -EBUSY) {
 		spin_lock_irq(&cm->lock);
 		cm->closing = false;
@@ -507,7 +575,7 @@ static int dapx_cm_free(struct dapx_object *obj, u32 flags)
 	struct dapx_cm *cm = dapx_cm_of(obj);
 	int ret;
 
-	if (cm->listener) {
+	if (READ_ONCE(cm->listener)) {
 		/* A request: freeing it is saying no. */
 		if (!dapx_cm_claim_request(cm))
 			return -EBUSY;
@@ -519,10 +587,13 @@ static int dapx_cm_free(struct dapx_object *obj, u32 flags)
 		mutex_lock(&obj->mutex);
 		ret = dapx_cm_try_free(cm);
 		if (!ret)
-			dapx_cm_destroy(obj);
+			dapx_cm_shutdown(cm);
 		mutex_unlock(&obj->mutex);
-		if (!ret)
+		if (!ret) {
+			/* Returns endpoints, whose mutexes are taken before ours. */
+			dapx_cm_destroy(obj);
 			dapx_object_put(obj);
+		}
 		if (ret <= 0)
 			return ret;
 		if (flags & DAPX_FREE_NOWAIT)
@@ -783,7 +854,7 @@ int dapx_cmd_cm_resolve(struct dapx_ucmd *ucmd)
 		      0 : -EINVAL;
 		break;
 	case DAPX_RESOLVE_ROUTE:
-		ret = cmd->dst.ss_family || cmd->src.ss_family ? -EINVAL : 0;
+		ret = 0;
 		break;
 	default:
 		ret = -EINVAL;

@@ -161,6 +161,8 @@ int dapx_context_open(struct dapx_context **out)
 	struct dapx_context *ctx;
 	int ret;
 
+	if (!current->mm)
+		return -EPERM;
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return -ENOMEM;
@@ -303,10 +305,11 @@ void dapx_context_teardown(struct dapx_context *ctx, bool device_removed)
 
 void dapx_context_close(struct dapx_context *ctx)
 {
+	/* First: callbacks of listeners charge to ctx->mm, which the notifier keeps. */
+	dapx_context_teardown(ctx, false);
 	mmu_notifier_unregister(&ctx->notifier, ctx->mm);
 	if (cancel_work_sync(&ctx->death_work))
 		dapx_context_put(ctx);
-	dapx_context_teardown(ctx, false);
 	dapx_device_detach(ctx);
 	dapx_context_put(ctx);
 }

@@ -104,6 +104,8 @@ void dapx_devices_exit(void);
 int dapx_device_attach(struct dapx_context *ctx, const char *name);
 void dapx_device_detach(struct dapx_context *ctx);
 u64 dapx_device_caps(const struct dapx_device *dev);
+u32 dapx_device_max_depth(const struct dapx_device *dev);
+u32 dapx_device_max_srq_depth(const struct dapx_device *dev);
 
 /* ----------------------------------------------------------------- context.c */
 
@@ -176,7 +178,7 @@ struct dapx_object *dapx_object_get(struct dapx_context *ctx, u32 handle,
 struct dapx_object *dapx_object_use(struct dapx_context *ctx, u32 handle,
 				    enum dapx_object_type type);
 void dapx_object_unuse(struct dapx_object *obj);
-int dapx_object_unpublish(struct dapx_object *obj);
+int dapx_object_unpublish(struct dapx_object *obj, bool force);
 void dapx_object_put(struct dapx_object *obj);
 void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type);
 
@@ -319,8 +321,11 @@ struct dapx_evd {
 	u32 attention;			/* index behind the last event that wakes WAIT_SOLICITED */
 	struct list_head backlog;
 	bool dead;
+	bool corrupt;			/* the indices were impossible */
+	bool frozen;			/* a resize is about to switch the ring */
 	bool want_async;
 	atomic_t lazy_sources;		/* endpoints whose receives are fetched on demand */
+	atomic_t any_waiters;		/* who wait for any event, not only solicited ones */
 	wait_queue_head_t wait;
 	struct eventfd_ctx *eventfd;
 	struct dapx_event_node removed;
@@ -332,10 +337,10 @@ void dapx_event_node_init(struct dapx_event_node *node, struct dapx_object *owne
 			  void (*gone)(struct dapx_event_node *node));
 void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node);
 void dapx_evd_drop(struct dapx_evd *evd, struct dapx_object *owner);
-void dapx_evd_flush(struct dapx_evd *evd);
 int dapx_evd_doorbell(struct dapx_evd *evd);
 void dapx_evd_lazy(struct dapx_evd *evd, int change);
 void dapx_evd_attention(struct dapx_evd *evd);
+bool dapx_evd_wants_any(struct dapx_evd *evd);
 void dapx_evd_device_removed(struct dapx_evd *evd);
 void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port);
 
@@ -387,6 +392,7 @@ struct dapx_slot {
 /* What send queues, receive queues and SRQs do differently. */
 struct dapx_workq_ops {
 	bool hold_is_busy;	/* what is held is looked at without a doorbell */
+	bool fault_at_once;	/* not when what the device has is done: it may never be */
 	enum dapx_workq_mode (*mode)(struct dapx_workq *wq);
 	/* fill in the event from the entry's copy */
 	void (*prepare)(struct dapx_workq *wq, struct dapx_slot *slot);
@@ -435,13 +441,14 @@ void dapx_workq_exit(struct dapx_workq *wq);
 void dapx_workq_reset(struct dapx_workq *wq);
 void dapx_workq_update_mode(struct dapx_workq *wq);
 int dapx_workq_run(struct dapx_workq *wq);
-u32 dapx_workq_limit(struct dapx_workq *wq);
+void dapx_workq_limit(struct dapx_workq *wq, bool limited);
 bool dapx_workq_idle(struct dapx_workq *wq);
 void dapx_workq_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status);
 void dapx_workq_retire(struct dapx_workq *wq);
 u32 dapx_send_stride(u32 max_sge, u32 max_inline);
 u32 dapx_recv_stride(u32 max_sge);
 enum dapx_status dapx_wc_status(enum ib_wc_status status);
+enum dapx_status dapx_post_status(int error);
 void dapx_recv_prepare(struct dapx_workq *wq, struct dapx_slot *slot);
 enum dapx_status dapx_segments_build(struct dapx_workq *wq, struct dapx_pd *pd, u32 num_sge,
 				     const struct dapx_sge *sge, bool write, u32 *num_out,
@@ -543,7 +550,7 @@ void dapx_ep_failed(struct dapx_ep *ep, enum dapx_status status);
 void dapx_ep_stop(struct dapx_ep *ep);
 int dapx_ep_renew(struct dapx_ep *ep);
 void dapx_ep_completed(struct dapx_ep *ep);
-void dapx_ep_fetch(struct dapx_ep *ep);
+void dapx_ep_arm(struct dapx_ep *ep);
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask);
 void dapx_ep_qp_to_error(struct dapx_ep *ep);
 int dapx_ep_access_flags(struct dapx_ep *ep);
@@ -588,6 +595,7 @@ struct dapx_cm {
 
 	u32 unacked;
 	wait_queue_head_t acked;
+	struct work_struct expel;
 	struct dapx_event_node addr_event;
 	struct dapx_event_node route_event;
 	struct dapx_event_node request_event;
@@ -605,6 +613,7 @@ bool dapx_cm_claim_request(struct dapx_cm *cm);
 void dapx_cm_unclaim_request(struct dapx_cm *cm);
 void dapx_cm_request_accepted(struct dapx_cm *cm);
 bool dapx_cm_listener(struct dapx_cm *cm);
+void dapx_cm_expel(struct dapx_cm *cm);
 int dapx_cm_timeout_ms(u64 deadline);
 bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr);
 

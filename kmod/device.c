@@ -222,12 +222,28 @@ u64 dapx_device_caps(const struct dapx_device *dev)
 	return caps;
 }
 
+/* An endpoint's completions of both kinds share one CQ. */
+u32 dapx_device_max_depth(const struct dapx_device *dev)
+{
+	const struct ib_device_attr *attrs = &dev->ibdev->attrs;
+
+	return min(dapx_max_ring_depth,
+		   rounddown_pow_of_two(min(attrs->max_qp_wr, attrs->max_cqe / 2)));
+}
+
+u32 dapx_device_max_srq_depth(const struct dapx_device *dev)
+{
+	u32 max_wr = dev->ibdev->attrs.max_srq_wr;
+
+	return max_wr ? min(dapx_device_max_depth(dev), rounddown_pow_of_two(max_wr)) : 0;
+}
+
 int dapx_cmd_query_device(struct dapx_ucmd *ucmd)
 {
 	struct dapx_query_device *cmd = ucmd->cmd;
 	struct dapx_device *dev = ucmd->ctx->dev;
 	const struct ib_device_attr *attrs = &dev->ibdev->attrs;
-	u32 max_depth = min_t(u32, dapx_max_ring_depth, rounddown_pow_of_two(attrs->max_qp_wr));
+	u32 max_depth = dapx_device_max_depth(dev);
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
@@ -241,8 +257,7 @@ int dapx_cmd_query_device(struct dapx_ucmd *ucmd)
 	cmd->out_max_ep = attrs->max_qp;
 	cmd->out_max_send_depth = max_depth;
 	cmd->out_max_recv_depth = max_depth;
-	cmd->out_max_srq_depth = attrs->max_srq_wr ?
-		min_t(u32, dapx_max_ring_depth, rounddown_pow_of_two(attrs->max_srq_wr)) : 0;
+	cmd->out_max_srq_depth = dapx_device_max_srq_depth(dev);
 	cmd->out_max_send_sge = min_t(u32, DAPX_MAX_SGE, attrs->max_send_sge);
 	cmd->out_max_recv_sge = min_t(u32, DAPX_MAX_SGE, attrs->max_recv_sge);
 	cmd->out_max_inline = DAPX_MAX_INLINE;

@@ -48,17 +48,18 @@ static enum dapx_status dapx_recv_post(struct dapx_workq *wq, struct dapx_slot *
 	struct dapx_ep *ep = wq->owner;
 	enum dapx_status status;
 	struct ib_recv_wr wr;
+	int ret;
 
 	status = dapx_recv_build(wq, ep->pd, slot, &wr);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
 	/* As in dapx_send_post(). */
 	atomic_inc(&wq->outstanding);
-	if (ib_post_recv(ep->qp, &wr, NULL)) {
-		atomic_dec(&wq->outstanding);
-		return DAPX_STATUS_FLUSHED;
-	}
-	return DAPX_STATUS_SUCCESS;
+	ret = ib_post_recv(ep->qp, &wr, NULL);
+	if (!ret)
+		return DAPX_STATUS_SUCCESS;
+	atomic_dec(&wq->outstanding);
+	return dapx_post_status(ret);
 }
 
 static void dapx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -91,6 +92,7 @@ static struct dapx_evd *dapx_recv_evd(struct dapx_workq *wq)
 
 static const struct dapx_workq_ops dapx_recv_ops = {
 	.hold_is_busy = true,
+	.fault_at_once = true,
 	.mode = dapx_recv_mode,
 	.prepare = dapx_recv_prepare,
 	.post = dapx_recv_post,
@@ -103,7 +105,7 @@ static const struct dapx_workq_ops dapx_recv_ops = {
  * Receives of an endpoint that tells solicited ones apart: its CQ wakes us for
  * those only, the others are fetched when the process looks for events.
  */
-void dapx_ep_fetch(struct dapx_ep *ep)
+static void dapx_ep_fetch(struct dapx_ep *ep)
 {
 	struct ib_wc wc[4];
 	int i, n;
@@ -115,13 +117,27 @@ void dapx_ep_fetch(struct dapx_ep *ep)
 	spin_unlock_bh(&ep->recv_cq_lock);
 }
 
+/*
+ * For solicited receives only, unless somebody waits for any, or the flush of a
+ * queue pair in error is to be seen: not every device calls that solicited.
+ */
+void dapx_ep_arm(struct dapx_ep *ep)
+{
+	bool any = READ_ONCE(ep->qp_state) == IB_QPS_ERR || dapx_evd_wants_any(ep->recv_evd);
+
+	/* Armed first: what comes later notifies anew, what came before is fetched. */
+	spin_lock_bh(&ep->recv_cq_lock);
+	if (ep->recv_cq)
+		ib_req_notify_cq(ep->recv_cq, any ? IB_CQ_NEXT_COMP : IB_CQ_SOLICITED);
+	spin_unlock_bh(&ep->recv_cq_lock);
+	dapx_ep_fetch(ep);
+}
+
 static void dapx_ep_recv_cq_work(struct work_struct *work)
 {
 	struct dapx_ep *ep = container_of(work, struct dapx_ep, recv_cq_work);
 
-	/* Armed first: what comes later notifies anew, what came before is fetched. */
-	ib_req_notify_cq(ep->recv_cq, IB_CQ_SOLICITED);
-	dapx_ep_fetch(ep);
+	dapx_ep_arm(ep);
 	dapx_evd_attention(ep->recv_evd);
 }
 
@@ -320,6 +336,7 @@ int dapx_ep_build_qp(struct dapx_ep *ep)
 		.qp_type = IB_QPT_RC,
 	};
 	struct ib_cq_init_attr cq_attr = { .cqe = recv_depth };
+	struct ib_cq *recv_cq;
 	int ret;
 
 	if (ep->sq.inline_data) {
@@ -327,8 +344,10 @@ int dapx_ep_build_qp(struct dapx_ep *ep)
 
 		ep->sq.inline_dma = ib_dma_map_single(ibdev, ep->sq.inline_data, size,
 						      DMA_TO_DEVICE);
-		if (ib_dma_mapping_error(ibdev, ep->sq.inline_dma))
+		if (ib_dma_mapping_error(ibdev, ep->sq.inline_dma)) {
+			ep->sq.inline_dma = 0;
 			return -ENOMEM;
+		}
 	}
 	/* Sized by this endpoint's own rings: it cannot overflow. */
 	ep->cq = ib_alloc_cq_any(ibdev, ep, ep->attr.send_depth + (lazy ? 0 : recv_depth),
@@ -339,13 +358,16 @@ int dapx_ep_build_qp(struct dapx_ep *ep)
 		goto err;
 	}
 	if (lazy) {
-		ep->recv_cq = ib_create_cq(ibdev, dapx_ep_recv_cq_handler, NULL, ep, &cq_attr);
-		if (IS_ERR(ep->recv_cq)) {
-			ret = PTR_ERR(ep->recv_cq);
-			ep->recv_cq = NULL;
+		recv_cq = ib_create_cq(ibdev, dapx_ep_recv_cq_handler, NULL, ep, &cq_attr);
+		if (IS_ERR(recv_cq)) {
+			ret = PTR_ERR(recv_cq);
 			goto err;
 		}
-		ib_req_notify_cq(ep->recv_cq, IB_CQ_SOLICITED);
+		/* Another thread may look for events already. */
+		spin_lock_bh(&ep->recv_cq_lock);
+		ep->recv_cq = recv_cq;
+		spin_unlock_bh(&ep->recv_cq_lock);
+		ib_req_notify_cq(recv_cq, IB_CQ_SOLICITED);
 	}
 	attr.send_cq = ep->cq;
 	attr.recv_cq = lazy ? ep->recv_cq : ep->cq;
@@ -371,6 +393,9 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep)
 	if (ep->qp)
 		ib_destroy_qp(ep->qp);
 	ep->qp = NULL;
+	/* Receives of an SRQ are not waited for: what the device gave back is taken here. */
+	if (ep->cq)
+		ib_process_cq_direct(ep->cq, -1);
 	if (ep->recv_cq) {
 		/* Without a queue pair nothing notifies any more. */
 		cancel_work_sync(&ep->recv_cq_work);
@@ -416,6 +441,8 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 		if (ep->qp_state != IB_QPS_RESET)
 			ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
 		WRITE_ONCE(ep->qp_state, IB_QPS_ERR);
+		if (ep->recv_cq && ep->recv_evd)
+			queue_work(dapx_wq, &ep->recv_cq_work);
 	}
 	mutex_unlock(&ep->qp_mutex);
 }
@@ -425,7 +452,7 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr, bool srq)
 {
 	const struct ib_device_attr *dev = &ctx->dev->ibdev->attrs;
-	u32 max_depth = min_t(u32, dapx_max_ring_depth, rounddown_pow_of_two(dev->max_qp_wr));
+	u32 max_depth = dapx_device_max_depth(ctx->dev);
 
 	if (attr->flags & ~DAPX_EP_SOLICITED)
 		return -EOPNOTSUPP;
@@ -559,6 +586,9 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 		if (IS_ERR(obj))
 			return PTR_ERR(obj);
 		ep->srq = container_of(obj, struct dapx_srq, obj);
+		/* Devices differ in whose keys a receive is checked against. */
+		if (ep->srq->pd != ep->pd)
+			return -EINVAL;
 	}
 	ret = dapx_evd_use(ctx, cmd->request_evd, &ep->request_evd);
 	if (ret)
@@ -583,6 +613,14 @@ int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
+	if (cmd->srq) {
+		/* Before sizes are looked at, of which it forbids some. */
+		struct dapx_object *srq = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
+
+		if (IS_ERR(srq))
+			return PTR_ERR(srq);
+		dapx_object_put(srq);
+	}
 	ret = dapx_ep_attr_check(ucmd->ctx, &cmd->attr, cmd->srq);
 	if (ret)
 		return ret;
@@ -598,7 +636,6 @@ int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
 		goto err;
 
 	cmd->out_ep = ep->obj.handle;
-	cmd->attr = ep->attr;
 	cmd->out_qp_num = ep->qp->qp_num;
 	cmd->out_state_off = DAPX_EP_STATE_OFF;
 	cmd->out_send_ring = ep->send_layout;
@@ -686,14 +723,13 @@ static void dapx_ep_dismantle(struct dapx_ep *ep)
 	if (ep->qp)
 		dapx_ep_drain(ep);
 
-	/* 5.: nothing of it waits for room in an EVD */
-	trace_dapx_teardown(&ep->obj, "events");
-	dapx_ep_drop_events(ep);
-
-	/* 6.: the queue pair and its CQs, then the CM id */
+	/* 5.: the queue pair and its CQs: no completion handler runs any more */
 	trace_dapx_teardown(&ep->obj, "destroy");
 	dapx_ep_destroy_qp(ep);
-	/* Nothing is left that could queue it. */
+
+	/* 6.: nothing of it waits for room in an EVD, nobody is left to queue its work */
+	trace_dapx_teardown(&ep->obj, "events");
+	dapx_ep_drop_events(ep);
 	cancel_work_sync(&ep->work);
 	if (ep->cm)
 		dapx_cm_release_ep(ep->cm);
@@ -746,8 +782,6 @@ static int dapx_ep_free(struct dapx_object *obj, u32 free_flags)
 	unsigned long flags;
 	int ret = 0;
 
-	if (free_flags)
-		return -EOPNOTSUPP;
 	mutex_lock(&obj->mutex);
 	spin_lock_irqsave(&ep->lock, flags);
 	switch (ep->state) {
@@ -761,7 +795,7 @@ static int dapx_ep_free(struct dapx_object *obj, u32 free_flags)
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (!ret)
-		ret = dapx_object_unpublish(obj);
+		ret = dapx_object_unpublish(obj, false);
 	if (!ret)
 		dapx_ep_destroy(obj);
 	mutex_unlock(&obj->mutex);
@@ -1074,7 +1108,8 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_ep_modify *cm
 
 	switch (cmd->qp_state) {
 	case DAPX_QP_INIT:
-		if (!rdma_is_port_valid(ibdev, cmd->port))
+		if (!rdma_is_port_valid(ibdev, cmd->port) ||
+		    cmd->pkey_index >= ibdev->port_data[cmd->port].immutable.pkey_tbl_len)
 			return -EINVAL;
 		if (ep->qp_state != IB_QPS_RESET)
 			return -EBADFD;
@@ -1095,6 +1130,9 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_ep_modify *cm
 			return -EINVAL;
 		if (ep->qp_state != IB_QPS_INIT)
 			return -EBADFD;
+		if (cmd->sgid_index >= ibdev->port_data[port].immutable.gid_tbl_len ||
+		    (cmd->dlid && rdma_protocol_roce(ibdev, port)))
+			return -EINVAL;
 		from = DAPX_EP_UNCONNECTED;
 		to = DAPX_EP_COMPLETION_PENDING;
 		memcpy(dgid.raw, cmd->dgid, sizeof(dgid.raw));
@@ -1138,8 +1176,9 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_ep_modify *cm
 		return -EBADFD;
 
 	ret = dapx_ep_qp_modify(ep, &attr, mask);
+	/* A queue pair in error; a GID index without a GID. */
 	if (ret)
-		return ret == -ECANCELED ? -EBADFD : ret;
+		return ret == -ECANCELED ? -EBADFD : ret == -ENODATA ? -EINVAL : ret;
 
 	spin_lock_irq(&ep->lock);
 	if (cmd->qp_state == DAPX_QP_INIT)

@@ -15,19 +15,44 @@
 /* 0.64 ms: what the CM leaves at 0 means 655 ms until a sender tries again. */
 #define DAPX_MIN_RNR_TIMER 12
 
-static int dapx_ep_qp_step(struct dapx_ep *ep, struct rdma_cm_id *id, enum ib_qp_state state)
-{
-	struct ib_qp_attr attr = { .qp_state = state };
-	int mask, ret;
+/* A step of the queue pair, as the CM has it agreed with the peer. */
+struct dapx_qp_step {
+	struct ib_qp_attr attr;
+	int mask;
+};
 
-	ret = rdma_init_qp_attr(id, &attr, &mask);
+static int dapx_ep_qp_step_init(struct dapx_ep *ep, struct rdma_cm_id *id,
+				enum ib_qp_state state, struct dapx_qp_step *step)
+{
+	int ret;
+
+	step->attr = (struct ib_qp_attr) { .qp_state = state };
+	ret = rdma_init_qp_attr(id, &step->attr, &step->mask);
 	if (ret)
 		return ret;
-	if (mask & IB_QP_ACCESS_FLAGS)
-		attr.qp_access_flags = dapx_ep_access_flags(ep);
-	if (mask & IB_QP_MIN_RNR_TIMER)
-		attr.min_rnr_timer = DAPX_MIN_RNR_TIMER;
-	return dapx_ep_qp_modify(ep, &attr, mask);
+	if (step->mask & IB_QP_ACCESS_FLAGS)
+		step->attr.qp_access_flags = dapx_ep_access_flags(ep);
+	if (step->mask & IB_QP_MIN_RNR_TIMER)
+		step->attr.min_rnr_timer = DAPX_MIN_RNR_TIMER;
+	/* The peer may ask for more than the endpoint, or the device, has. */
+	if (step->mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		step->attr.max_dest_rd_atomic = min(step->attr.max_dest_rd_atomic,
+						    ep->conn_param.responder_resources);
+	if (step->mask & IB_QP_MAX_QP_RD_ATOMIC)
+		step->attr.max_rd_atomic = min(step->attr.max_rd_atomic,
+					       ep->conn_param.initiator_depth);
+	return 0;
+}
+
+static int dapx_ep_qp_step(struct dapx_ep *ep, struct rdma_cm_id *id, enum ib_qp_state state)
+{
+	struct dapx_qp_step step;
+	int ret;
+
+	ret = dapx_ep_qp_step_init(ep, id, state, &step);
+	if (ret)
+		return ret;
+	return dapx_ep_qp_modify(ep, &step.attr, step.mask);
 }
 
 /* Ready for what the peer sends, and for sending. */
@@ -148,6 +173,19 @@ static int dapx_ep_send_request(struct dapx_ep *ep, struct rdma_cm_id *id)
 	return rdma_connect_locked(id, &ep->conn_param);
 }
 
+static u32 dapx_ep_failure(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+		return DAPX_CONNECTION_TIMED_OUT;
+	case -ECONNREFUSED:
+		/* iWARP: no listener's port */
+		return DAPX_CONNECTION_NON_PEER_REJECTED;
+	default:
+		return DAPX_CONNECTION_UNREACHABLE;
+	}
+}
+
 /* With the id's handler mutex held. A set-up that was given up gets no further. */
 int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -160,11 +198,13 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		if (READ_ONCE(ep->state) != DAPX_EP_ACTIVE_PENDING)
 			break;
-		if (id->device != ep->obj.ctx->dev->ibdev)
+		if (id->device != ep->obj.ctx->dev->ibdev) {
 			ret = -EADDRNOTAVAIL;
-		else
+			dapx_cm_expel(id->context);
+		} else {
 			ret = rdma_resolve_route(id, max(dapx_cm_timeout_ms(ep->connect_deadline),
 							 1));
+		}
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		if (READ_ONCE(ep->state) == DAPX_EP_ACTIVE_PENDING)
@@ -182,6 +222,11 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 	case RDMA_CM_EVENT_ESTABLISHED:
 		dapx_ep_connected(ep, conn);
 		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		/* Of another device than ours, of whose removal we would hear first. */
+		ret = -EADDRNOTAVAIL;
+		dapx_cm_expel(id->context);
+		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
@@ -190,8 +235,9 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		data = rdma_consumer_reject_data(id, event, &length);
-		dapx_ep_connect_failed(ep, data ? DAPX_CONNECTION_PEER_REJECTED :
-						  DAPX_CONNECTION_NON_PEER_REJECTED,
+		dapx_ep_connect_failed(ep, data || ep->obj.ctx->dev->iwarp ?
+				       DAPX_CONNECTION_PEER_REJECTED :
+				       DAPX_CONNECTION_NON_PEER_REJECTED,
 				       -ECONNREFUSED, data, length);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -206,7 +252,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		break;
 	}
 	if (ret)
-		dapx_ep_connect_failed(ep, DAPX_CONNECTION_UNREACHABLE, ret, NULL, 0);
+		dapx_ep_connect_failed(ep, dapx_ep_failure(ret), ret, NULL, 0);
 	return 0;
 }
 
@@ -317,14 +363,19 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 	cm = dapx_cm_for_ep(ep);
 	if (IS_ERR(cm))
 		return PTR_ERR(cm);
+	/* As for any id: see dapx_cm_expel(). */
+	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
 	ret = dapx_ep_enter_active(ep, cm);
-	if (ret)
-		goto err;
-	ret = rdma_resolve_addr(cm->id, src, (struct sockaddr *)&cmd->dst,
-				max(dapx_cm_timeout_ms(cmd->deadline), 1));
-	if (!ret || !dapx_ep_leave_active(ep))
+	if (!ret) {
+		ret = rdma_resolve_addr(cm->id, src, (struct sockaddr *)&cmd->dst,
+					max(dapx_cm_timeout_ms(cmd->deadline), 1));
+		if (ret && !dapx_ep_leave_active(ep))
+			ret = 0;
+	}
+	mutex_unlock(&cm->obj.mutex);
+	if (!ret)
 		return 0;
-err:
+
 	dapx_cm_shutdown(cm);
 	dapx_cm_release_ep(cm);
 	return ret == -ENODEV ? -EADDRNOTAVAIL : ret;
@@ -388,11 +439,17 @@ out:
 
 /* -------------------------------------------------------------------- accept */
 
-/* A call that fails changes nothing but the peer's patience. */
+/*
+ * A call that fails changes nothing. So what can be known to fail is asked before
+ * the first step; what fails after it is an event.
+ */
 static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 				  const struct dapx_ep_accept *cmd)
 {
-	struct rdma_conn_param param = {
+	struct dapx_qp_step step;
+	int ret;
+
+	ep->conn_param = (struct rdma_conn_param) {
 		.private_data = cmd->private_data,
 		.private_data_len = cmd->private_data_len,
 		.responder_resources = min_t(u8, ep->attr.max_dest_rd_atomic,
@@ -403,38 +460,35 @@ static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 		.srq = ep->srq ? 1 : 0,
 		.qp_num = ep->qp->qp_num,
 	};
-	enum dapx_ep_state from;
-	bool tentative = ep->tentative;
-	int ret;
 
 	rdma_lock_handler(cm->id);
-	ret = dapx_ep_qp_step(ep, cm->id, IB_QPS_INIT);
+	/* Refused when the peer has given up. */
+	ret = ep->obj.ctx->dev->iwarp ? 0 : dapx_ep_qp_step_init(ep, cm->id, IB_QPS_RTR, &step);
+	if (!ret)
+		ret = dapx_ep_qp_step(ep, cm->id, IB_QPS_INIT);
 	if (ret)
 		goto out;
-	dapx_ep_update_modes(ep);
 
 	spin_lock_irq(&ep->lock);
-	from = ep->state;
 	dapx_ep_set_state(ep, DAPX_EP_COMPLETION_PENDING);
 	ep->cm = cm;
 	ep->remote_qp_num = cm->remote_qp_num;
 	ep->tentative = false;
 	spin_unlock_irq(&ep->lock);
 	cm->ep = ep;
+	dapx_ep_update_modes(ep);
 
 	ret = dapx_ep_qp_connect(ep, cm->id);
-	if (!ret)
-		ret = rdma_accept(cm->id, &param);
-	if (ret) {
-		cm->ep = NULL;
-		spin_lock_irq(&ep->lock);
-		if (ep->state == DAPX_EP_COMPLETION_PENDING)
-			dapx_ep_set_state(ep, from);
-		ep->cm = NULL;
-		ep->tentative = tentative;
-		spin_unlock_irq(&ep->lock);
-	}
+	if (ret)
+		rdma_reject(cm->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
+	else
+		ret = rdma_accept(cm->id, &ep->conn_param);
+	if (ret)
+		dapx_ep_connect_failed(ep, DAPX_CONNECTION_ACCEPT_ERROR, ret, NULL, 0);
+	ret = 0;
 out:
+	/* Points into the command. */
+	ep->conn_param.private_data = NULL;
 	rdma_unlock_handler(cm->id);
 	return ret;
 }
@@ -512,17 +566,18 @@ static int dapx_ep_disconnect_graceful(struct dapx_ep *ep)
 	bool begun = false;
 
 	/* First, so that nothing published after the call is taken. */
-	dapx_workq_limit(&ep->sq);
+	dapx_workq_limit(&ep->sq, true);
 	spin_lock_irq(&ep->lock);
 	if (ep->state == DAPX_EP_CONNECTED) {
 		dapx_ep_set_state(ep, DAPX_EP_DISCONNECT_PENDING);
 		begun = true;
 	}
 	spin_unlock_irq(&ep->lock);
-	if (begun) {
-		dapx_ep_update_modes(ep);
-		dapx_ep_completed(ep);
-	}
+	/* It broke just now: then all that is published is to be flushed. */
+	if (!begun)
+		dapx_workq_limit(&ep->sq, false);
+	dapx_ep_update_modes(ep);
+	dapx_ep_completed(ep);
 	return 0;
 }
 

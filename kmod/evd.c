@@ -33,7 +33,7 @@ static void dapx_evd_update_flags(struct dapx_evd *evd)
 
 	if (!list_empty(&evd->backlog) || atomic_read(&evd->lazy_sources))
 		flags |= DAPX_RING_BACKLOG;
-	if (evd->dead)
+	if (evd->dead || evd->corrupt)
 		flags |= DAPX_RING_DEAD;
 	WRITE_ONCE(*evd->view.flags, flags);
 }
@@ -45,9 +45,19 @@ static void dapx_evd_node_gone(struct dapx_event_node *node)
 		node->gone(node);
 }
 
+/* Whether the process left the indices possible; if not, the EVD is out of service. */
+static bool dapx_evd_sane(struct dapx_evd *evd)
+{
+	if (!evd->corrupt && dapx_evd_count(evd) > evd->view.depth) {
+		evd->corrupt = true;
+		dapx_evd_update_flags(evd);
+	}
+	return !evd->corrupt;
+}
+
 static bool dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
 {
-	if (dapx_evd_count(evd) >= evd->view.depth)
+	if (evd->frozen || !dapx_evd_sane(evd) || dapx_evd_count(evd) == evd->view.depth)
 		return false;
 	memcpy(dapx_ring_entry(&evd->view, evd->tail), &node->event, sizeof(node->event));
 	evd->tail++;
@@ -130,23 +140,22 @@ void dapx_evd_drop(struct dapx_evd *evd, struct dapx_object *owner)
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
-void dapx_evd_flush(struct dapx_evd *evd)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	dapx_evd_flush_locked(evd);
-	spin_unlock_irqrestore(&evd->lock, flags);
-}
-
 static void dapx_evd_fetch_lazy(struct dapx_evd *evd);
 
 int dapx_evd_doorbell(struct dapx_evd *evd)
 {
+	unsigned long flags;
+	int ret;
+
 	if (atomic_read(&evd->lazy_sources))
 		dapx_evd_fetch_lazy(evd);
-	dapx_evd_flush(evd);
-	return dapx_evd_count(evd) > evd->view.depth ? -EBADMSG : 0;
+	spin_lock_irqsave(&evd->lock, flags);
+	dapx_evd_flush_locked(evd);
+	ret = dapx_evd_sane(evd) ? 0 : -EBADMSG;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	/* What went in may be what another thread waits for. */
+	dapx_evd_wake(evd);
+	return ret;
 }
 
 /* Endpoints whose receives have to be fetched come (+1) and go (-1). */
@@ -158,6 +167,12 @@ void dapx_evd_lazy(struct dapx_evd *evd, int change)
 	atomic_add(change, &evd->lazy_sources);
 	dapx_evd_update_flags(evd);
 	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/* Whether somebody wants to hear of each event, solicited or not. */
+bool dapx_evd_wants_any(struct dapx_evd *evd)
+{
+	return atomic_read(&evd->any_waiters) || READ_ONCE(evd->eventfd);
 }
 
 /* What was delivered so far wakes those who wait for solicited events. */
@@ -185,7 +200,7 @@ static void dapx_evd_fetch_lazy(struct dapx_evd *evd)
 			continue;
 		ep = container_of(obj, struct dapx_ep, obj);
 		if (READ_ONCE(ep->recv_evd) == evd)
-			dapx_ep_fetch(ep);
+			dapx_ep_arm(ep);
 		dapx_object_put(obj);
 	}
 }
@@ -332,17 +347,18 @@ static int dapx_evd_wait_done(struct dapx_evd *evd, struct dapx_evd_wait *cmd)
 {
 	unsigned long flags;
 	u32 count, attention;
-	bool dead;
+	bool dead, sane;
 
 	spin_lock_irqsave(&evd->lock, flags);
 	dapx_evd_flush_locked(evd);
+	sane = dapx_evd_sane(evd);
 	count = dapx_evd_count(evd);
 	attention = evd->attention - (evd->tail - count);
 	dead = evd->dead;
 	spin_unlock_irqrestore(&evd->lock, flags);
 
 	cmd->out_events = count;
-	if (count > evd->view.depth)
+	if (!sane)
 		return -EBADMSG;
 	if (cmd->flags & DAPX_WAIT_SOLICITED) {
 		/* Behind the head: consumed already. */
@@ -377,8 +393,11 @@ int dapx_cmd_evd_wait(struct dapx_ucmd *ucmd)
 		ret = -EINVAL;
 		goto out;
 	}
-	if (!(cmd->flags & DAPX_WAIT_SOLICITED) && atomic_read(&evd->lazy_sources))
-		dapx_evd_fetch_lazy(evd);
+	if (!(cmd->flags & DAPX_WAIT_SOLICITED)) {
+		atomic_inc(&evd->any_waiters);
+		if (atomic_read(&evd->lazy_sources))
+			dapx_evd_fetch_lazy(evd);
+	}
 	deadline = cmd->deadline > KTIME_MAX ? KTIME_MAX : ns_to_ktime(cmd->deadline);
 
 	/*
@@ -404,6 +423,8 @@ int dapx_cmd_evd_wait(struct dapx_ucmd *ucmd)
 		}
 	}
 	finish_wait(&evd->wait, &wait);
+	if (!(cmd->flags & DAPX_WAIT_SOLICITED))
+		atomic_dec(&evd->any_waiters);
 	/* Back inside, even if the context is dead: our caller leaves it. */
 	down_read(&ctx->sem);
 
@@ -436,21 +457,30 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 	ret = dapx_evd_ring_create(ucmd->ctx, cmd->depth, &ring, &view, &cmd->out_ring);
 	if (ret)
 		goto out;
-	/* Before the switch: a caller that cannot be told of it keeps the old ring. */
-	ret = dapx_respond(ucmd);
+
+	/*
+	 * From the decision to the switch nothing goes into the ring. Between them the
+	 * caller is told: one that cannot be keeps the old ring.
+	 */
+	spin_lock_irqsave(&evd->lock, flags);
+	if (evd->dead)
+		ret = -ENOENT;
+	else if (!dapx_evd_sane(evd))
+		ret = -EBADMSG;
+	else if (dapx_evd_count(evd) > view.depth)
+		ret = -EBUSY;
+	else
+		evd->frozen = true;
+	spin_unlock_irqrestore(&evd->lock, flags);
 	if (ret)
 		goto out_ring;
+	ret = dapx_respond(ucmd);
 
 	spin_lock_irqsave(&evd->lock, flags);
+	evd->frozen = false;
 	old = evd->view;
 	count = dapx_evd_count(evd);
-	if (evd->dead) {
-		ret = -ENOENT;
-	} else if (count > old.depth) {
-		ret = -EBADMSG;
-	} else if (count > view.depth) {
-		ret = -EBUSY;
-	} else {
+	if (!ret && dapx_evd_sane(evd) && count <= view.depth) {
 		for (i = evd->tail - count; i != evd->tail; i++)
 			memcpy(dapx_ring_entry(&view, i), dapx_ring_entry(&old, i),
 			       sizeof(struct dapx_event));
@@ -462,8 +492,10 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 		evd->ring = ring;
 		ring = old_ring;
 		dapx_evd_update_flags(evd);
-		dapx_evd_flush_locked(evd);
+	} else if (!ret) {
+		ret = -EBADMSG;
 	}
+	dapx_evd_flush_locked(evd);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	dapx_evd_wake(evd);
 out_ring:
@@ -498,6 +530,8 @@ int dapx_cmd_evd_eventfd(struct dapx_ucmd *ucmd)
 	spin_lock_irqsave(&evd->lock, flags);
 	swap(evd->eventfd, eventfd);
 	spin_unlock_irqrestore(&evd->lock, flags);
+	if (atomic_read(&evd->lazy_sources))
+		dapx_evd_fetch_lazy(evd);
 	if (eventfd)
 		eventfd_ctx_put(eventfd);
 out:
@@ -533,7 +567,7 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 	dapx_evd_flush_locked(evd);
 	if (evd->dead)
 		ret = -ENOENT;
-	else if (dapx_evd_count(evd) > evd->view.depth)
+	else if (!dapx_evd_sane(evd))
 		ret = -EBADMSG;
 	else if (!list_empty(&evd->backlog) || !dapx_evd_put(evd, &node))
 		ret = -EAGAIN;

@@ -3,6 +3,7 @@
  * dapx: the device node and the dispatch of commands
  */
 #include <linux/fs.h>
+#include <linux/log2.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/uaccess.h>
@@ -16,7 +17,8 @@ struct workqueue_struct *dapx_wq;
 
 unsigned int dapx_max_ring_depth = 32768;
 module_param_named(max_ring_depth, dapx_max_ring_depth, uint, 0444);
-MODULE_PARM_DESC(max_ring_depth, "Most entries of any ring (default 32768)");
+MODULE_PARM_DESC(max_ring_depth,
+		 "Most entries of any ring, a power of two up to 65536 (default 32768)");
 
 unsigned int dapx_max_backlog = 1024;
 module_param_named(max_backlog, dapx_max_backlog, uint, 0644);
@@ -190,6 +192,9 @@ static int __init dapx_init(void)
 {
 	int ret;
 
+	/* Depths are powers of two, and rings fit their window of mmap offsets. */
+	dapx_max_ring_depth = rounddown_pow_of_two(clamp(dapx_max_ring_depth, 2U, 65536U));
+
 	BUILD_BUG_ON(sizeof(struct dapx_event) != 64);
 	BUILD_BUG_ON(sizeof(struct dapx_send_wr) != 48);
 
@@ -221,5 +226,5 @@ static void __exit dapx_exit(void)
 
 module_init(dapx_init);
 module_exit(dapx_exit);
-MODULE_DESCRIPTION("RDMA endpoints, windows and XRC domains with a teardown that holds");
+MODULE_DESCRIPTION("RDMA endpoints for user space, with a teardown that holds");
 MODULE_LICENSE("GPL");

@@ -109,9 +109,10 @@ void dapx_object_unuse(struct dapx_object *obj)
 
 /*
  * Takes the handle away. Of several callers one gets 0; it must call destroy()
- * and put the reference that the xarray had.
+ * and put the reference that the xarray had. Users forbid it, unless @force: then
+ * somebody is about to find out that the object's state has no use for him.
  */
-int dapx_object_unpublish(struct dapx_object *obj)
+int dapx_object_unpublish(struct dapx_object *obj, bool force)
 {
 	struct xarray *objects = &obj->ctx->objects;
 	int ret = 0;
@@ -119,7 +120,7 @@ int dapx_object_unpublish(struct dapx_object *obj)
 	xa_lock(objects);
 	if (xa_load(objects, obj->handle) != obj)
 		ret = -ENOENT;
-	else if (obj->users)
+	else if (obj->users && !force)
 		ret = -EBUSY;
 	else
 		__xa_erase(objects, obj->handle);
@@ -174,10 +175,12 @@ int dapx_cmd_free(struct dapx_ucmd *ucmd)
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
 
-	if (obj->class->free) {
+	if (cmd->flags & DAPX_FREE_NOWAIT && obj->class->type != DAPX_OBJECT_CM) {
+		ret = -EOPNOTSUPP;
+	} else if (obj->class->free) {
 		ret = obj->class->free(obj, cmd->flags);
 	} else {
-		ret = dapx_object_unpublish(obj);
+		ret = dapx_object_unpublish(obj, false);
 		if (!ret) {
 			obj->class->destroy(obj);
 			dapx_object_put(obj);

@@ -100,7 +100,9 @@ static enum dapx_status dapx_send_segments(struct dapx_workq *wq, const struct d
 				     op->to_memory, num_sge, &length);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
-	if (in->opcode == DAPX_OP_RDMA_READ && *num_sge > ep->qp->device->attrs.max_sge_rd)
+	if (in->opcode == DAPX_OP_RDMA_READ &&
+	    (*num_sge > ep->qp->device->attrs.max_sge_rd ||
+	     (!*num_sge && wq->obj->ctx->dev->iwarp)))
 		return DAPX_STATUS_LOCAL_OPERATION;
 	if (op->atomic && length != sizeof(u64))
 		return DAPX_STATUS_LOCAL_LENGTH;
@@ -115,6 +117,7 @@ static enum dapx_status dapx_send_post(struct dapx_workq *wq, struct dapx_slot *
 	const struct dapx_send_op *op;
 	enum dapx_status status;
 	u32 num_sge;
+	int ret;
 	union {
 		struct ib_send_wr wr;
 		struct ib_rdma_wr rdma;
@@ -125,8 +128,8 @@ static enum dapx_status dapx_send_post(struct dapx_workq *wq, struct dapx_slot *
 	    in->remote_srqn)
 		return DAPX_STATUS_LOCAL_OPERATION;
 	op = &dapx_send_op_table[in->opcode];
-	if (!op->known || (op->imm && !(caps & DAPX_DEVICE_IMM)) ||
-	    (op->atomic && !(caps & DAPX_DEVICE_ATOMICS)))
+	if (!op->known || (op->imm && (!(caps & DAPX_DEVICE_IMM) || in->__reserved)) ||
+	    (op->atomic && (!(caps & DAPX_DEVICE_ATOMICS) || in->remote_addr % sizeof(u64))))
 		return DAPX_STATUS_LOCAL_OPERATION;
 
 	if (in->flags & DAPX_SEND_INLINE)
@@ -161,12 +164,11 @@ static enum dapx_status dapx_send_post(struct dapx_workq *wq, struct dapx_slot *
 
 	/* Before: the completion may come before ib_post_send() returns. */
 	atomic_inc(&wq->outstanding);
-	if (ib_post_send(ep->qp, &out.wr, NULL)) {
-		/* Only a queue pair that is not in service refuses what is valid. */
-		atomic_dec(&wq->outstanding);
-		return DAPX_STATUS_FLUSHED;
-	}
-	return DAPX_STATUS_SUCCESS;
+	ret = ib_post_send(ep->qp, &out.wr, NULL);
+	if (!ret)
+		return DAPX_STATUS_SUCCESS;
+	atomic_dec(&wq->outstanding);
+	return dapx_post_status(ret);
 }
 
 void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc)

@@ -21,6 +21,7 @@ static enum dapx_status dapx_srq_post(struct dapx_workq *wq, struct dapx_slot *s
 	struct dapx_srq *srq = wq->owner;
 	enum dapx_status status;
 	struct ib_recv_wr wr;
+	int ret;
 
 	status = dapx_recv_build(wq, srq->pd, slot, &wr);
 	if (status != DAPX_STATUS_SUCCESS) {
@@ -31,17 +32,17 @@ static enum dapx_status dapx_srq_post(struct dapx_workq *wq, struct dapx_slot *s
 	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
 	slot->node.event.completion.srq = wq->obj->handle;
 	atomic_inc(&wq->outstanding);
-	if (ib_post_srq_recv(srq->ibsrq, &wr, NULL)) {
-		atomic_dec(&wq->outstanding);
-		return DAPX_STATUS_FLUSHED;
-	}
-	return DAPX_STATUS_SUCCESS;
+	ret = ib_post_srq_recv(srq->ibsrq, &wr, NULL);
+	if (!ret)
+		return DAPX_STATUS_SUCCESS;
+	atomic_dec(&wq->outstanding);
+	return dapx_post_status(ret);
 }
 
 static void dapx_srq_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
-	struct dapx_ep *ep = wc->qp->qp_context;
+	struct dapx_ep *ep = cq->cq_context;	/* wc->qp may be destroyed */
 	struct dapx_workq *wq = slot->wq;
 
 	slot->node.owner = &ep->obj;
@@ -135,7 +136,7 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 	if (IS_ERR(pd_obj))
 		return PTR_ERR(pd_obj);
 	if (!cmd->depth || cmd->depth > dapx_max_ring_depth ||
-	    roundup_pow_of_two(cmd->depth) > attrs->max_srq_wr ||
+	    roundup_pow_of_two(cmd->depth) > dapx_device_max_srq_depth(ctx->dev) ||
 	    !cmd->max_sge || cmd->max_sge > min_t(u32, DAPX_MAX_SGE, attrs->max_srq_sge)) {
 		dapx_object_unuse(pd_obj);
 		return -EINVAL;

@@ -67,6 +67,13 @@ enum dapx_status dapx_wc_status(enum ib_wc_status status)
 	}
 }
 
+/* The device refused what was found valid. */
+enum dapx_status dapx_post_status(int error)
+{
+	/* Anything else than EINVAL is a queue pair that is not in service. */
+	return error == -EINVAL ? DAPX_STATUS_LOCAL_OPERATION : DAPX_STATUS_FLUSHED;
+}
+
 static void dapx_slot_free(struct dapx_slot *slot)
 {
 	struct dapx_workq *wq = slot->wq;
@@ -241,6 +248,7 @@ static void dapx_workq_take(struct dapx_workq *wq, struct dapx_slot *slot)
 	wq->mode = DAPX_WORKQ_FLUSH;
 }
 
+/* What is published, from the shadow head on. */
 static u32 dapx_workq_tail(struct dapx_workq *wq)
 {
 	/* Acquire: the entries before it are read after it. */
@@ -248,7 +256,7 @@ static u32 dapx_workq_tail(struct dapx_workq *wq)
 
 	if (tail - wq->head > wq->view.depth)
 		wq->corrupt = true;
-	if (wq->limited && (s32)(tail - wq->limit) > 0)
+	else if (wq->limited && (s32)(tail - wq->limit) > 0)
 		tail = wq->limit;
 	return tail;
 }
@@ -293,6 +301,8 @@ static bool dapx_workq_run_locked(struct dapx_workq *wq)
 			if (!slot)
 				break;
 			dapx_workq_take(wq, slot);
+			if (wq->faulty && wq->ops->fault_at_once)
+				fault = true;
 		}
 		if (wq->corrupt) {
 			dapx_workq_set_flags(wq, false);
@@ -333,14 +343,17 @@ int dapx_workq_run(struct dapx_workq *wq)
 	return corrupt ? -EBADMSG : 0;
 }
 
-/* From now on nothing more is taken than what is published now. */
-u32 dapx_workq_limit(struct dapx_workq *wq)
+/* From now on nothing more is taken than what is published now; or as before. */
+void dapx_workq_limit(struct dapx_workq *wq, bool limited)
 {
+	u32 tail;
+
 	spin_lock_bh(&wq->lock);
-	wq->limit = dapx_workq_tail(wq);
-	wq->limited = true;
+	tail = READ_ONCE(*wq->view.tail);
+	/* Impossible indices are for dapx_workq_run() to find. */
+	wq->limit = tail - wq->head > wq->view.depth ? wq->head : tail;
+	wq->limited = limited;
 	spin_unlock_bh(&wq->lock);
-	return wq->limit;
 }
 
 /* All that was to be taken is taken, and the device has done it. */

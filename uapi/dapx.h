@@ -36,7 +36,8 @@
  *  - EBADFD: the object's (or the context's) state does not permit it
  *  - EBUSY: in use by another object; nothing was changed
  *  - EPERM: the caller is not the process that opened the file
- *  - EACCES: the memory does not give the rights that are asked for
+ *  - EACCES: the memory does not give the rights that are asked for; a port
+ *    below 1024 without privilege
  *  - ENODEV: no RDMA device of this name, or not in this network namespace
  *  - EIO: the device was removed; nothing but closing the file makes sense
  *  - ENOMEM: no memory, or more than RLIMIT_MEMLOCK
@@ -567,7 +568,8 @@ enum dapx_cm_event {
 
 /**
  * enum dapx_async_event - dapx_event.async.what
- * @DAPX_ASYNC_DEVICE_REMOVED: the device is gone; the last event of every EVD
+ * @DAPX_ASYNC_DEVICE_REMOVED: the device is gone; the last event of every EVD (of
+ *	one without room, DAPX_RING_DEAD is all that tells)
  * @DAPX_ASYNC_PORT_ACTIVE: a port came up: @port
  * @DAPX_ASYNC_PORT_ERROR: a port went down: @port
  * @DAPX_ASYNC_EP_ERROR: the device gave up an endpoint: @handle
@@ -670,7 +672,8 @@ struct dapx_evd_create {
  * enum dapx_wait_flags - dapx_evd_wait.flags
  * @DAPX_WAIT_SOLICITED: receives count only if their sender asked for attention
  *	(DAPX_SEND_SOLICITED) or if they failed; needs endpoints made with
- *	DAPX_EP_SOLICITED
+ *	DAPX_EP_SOLICITED. While others wait for any event of the EVD, or it has
+ *	an eventfd, any receive counts
  */
 enum dapx_wait_flags {
 	DAPX_WAIT_SOLICITED = 1 << 0,
@@ -903,7 +906,8 @@ enum dapx_ep_flags {
  *	none
  * @max_send_sge: segments of a request
  * @max_recv_sge: segments of a receive
- * @max_inline: bytes of inline data
+ * @max_inline: bytes of inline data; with @send_depth at most 4 MiB in all (else
+ *	ENOMEM)
  * @max_rd_atomic: reads and atomics in flight as initiator
  * @max_dest_rd_atomic: the same as responder
  */
@@ -923,7 +927,7 @@ struct dapx_ep_attr {
  * @size: sizeof(struct dapx_ep_create)
  * @flags: Must be 0
  * @pd: protection domain
- * @srq: where receives come from; 0 for its own ring
+ * @srq: where receives come from, of the same PD; 0 for its own ring
  * @request_evd: completions of requests
  * @recv_evd: completions of receives; 0 if it has none
  * @connect_evd: events of its connection
