@@ -10,8 +10,8 @@
 
 #include "dapx_private.h"
 
-/* For resolution without a deadline. */
-#define DAPX_RESOLVE_TIMEOUT_MS 10000
+/* No longer, whatever the deadline: an address without a neighbour is unreachable. */
+#define DAPX_RESOLVE_TIMEOUT_MS 4000
 
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 static void dapx_cm_expel_work(struct work_struct *work);
@@ -26,16 +26,15 @@ bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr)
 	return addr->ss_family == AF_INET || addr->ss_family == AF_INET6;
 }
 
-/* 0: it has passed */
+/* At least 1: one that has passed already ends like others, by an event. */
 int dapx_cm_timeout_ms(u64 deadline)
 {
 	u64 now = ktime_get_ns();
 
-	if (deadline == DAPX_NO_DEADLINE)
-		return DAPX_RESOLVE_TIMEOUT_MS;
 	if (deadline <= now)
-		return 0;
-	return min_t(u64, DIV_ROUND_UP_ULL(deadline - now, NSEC_PER_MSEC), 3600 * MSEC_PER_SEC);
+		return 1;
+	return min_t(u64, DIV_ROUND_UP_ULL(deadline - now, NSEC_PER_MSEC),
+		     DAPX_RESOLVE_TIMEOUT_MS);
 }
 
 static int dapx_cm_create_id(struct dapx_cm *cm)
@@ -860,8 +859,6 @@ int dapx_cmd_cm_resolve(struct dapx_ucmd *ucmd)
 		ret = -EINVAL;
 		break;
 	}
-	if (!ret && !timeout_ms)
-		ret = -ETIMEDOUT;
 	if (!ret) {
 		mutex_lock(&cm->obj.mutex);
 		ret = dapx_cm_resolve_step(cm, cmd, timeout_ms);

@@ -202,8 +202,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 			ret = -EADDRNOTAVAIL;
 			dapx_cm_expel(id->context);
 		} else {
-			ret = rdma_resolve_route(id, max(dapx_cm_timeout_ms(ep->connect_deadline),
-							 1));
+			ret = rdma_resolve_route(id, dapx_cm_timeout_ms(ep->connect_deadline));
 		}
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
@@ -229,6 +228,8 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
+		dapx_ep_connect_failed(ep, DAPX_CONNECTION_UNREACHABLE, event->status, NULL, 0);
+		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 		ret = event->status < 0 ? event->status : -EHOSTUNREACH;
@@ -368,7 +369,7 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 	ret = dapx_ep_enter_active(ep, cm);
 	if (!ret) {
 		ret = rdma_resolve_addr(cm->id, src, (struct sockaddr *)&cmd->dst,
-					max(dapx_cm_timeout_ms(cmd->deadline), 1));
+					dapx_cm_timeout_ms(cmd->deadline));
 		if (ret && !dapx_ep_leave_active(ep))
 			ret = 0;
 	}
@@ -411,10 +412,6 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	ret = -EBADFD;
 	if (ep->state != DAPX_EP_UNCONNECTED || ep->cm || !dapx_ep_is_complete(ep))
 		goto out_unlock;
-	ret = -ETIMEDOUT;
-	if (!dapx_cm_timeout_ms(cmd->deadline))
-		goto out_unlock;
-
 	memcpy(ep->private_data, cmd->private_data, sizeof(ep->private_data));
 	ep->conn_param = (struct rdma_conn_param) {
 		.private_data = ep->private_data,
@@ -426,10 +423,22 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 		.rnr_retry_count = cmd->rnr_retry_count,
 	};
 	ep->connect_deadline = cmd->deadline;
+	if (cmd->deadline <= ktime_get_ns()) {
+		/* Too late to begin: the same end, and the peer is not bothered. */
+		spin_lock_irq(&ep->lock);
+		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
+		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_TIMED_OUT, -ETIMEDOUT);
+		spin_unlock_irq(&ep->lock);
+		dapx_ep_qp_to_error(ep);
+		dapx_ep_update_modes(ep);
+		ret = 0;
+		goto out_unlock;
+	}
 	ret = cmd->cm ? dapx_ep_connect_by_id(ep, cmd->cm) : dapx_ep_connect_to(ep, cmd);
 	if (!ret && cmd->deadline != DAPX_NO_DEADLINE)
 		queue_delayed_work(dapx_wq, &ep->deadline,
-				   msecs_to_jiffies(dapx_cm_timeout_ms(cmd->deadline)) + 1);
+				   nsecs_to_jiffies(cmd->deadline - min(cmd->deadline,
+									ktime_get_ns())));
 out_unlock:
 	mutex_unlock(&obj->mutex);
 out:

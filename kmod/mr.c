@@ -72,11 +72,11 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 	if (IS_ERR(pd_obj))
 		return PTR_ERR(pd_obj);
 
-	ret = -EINVAL;
-	if (!cmd->length || cmd->length > ibdev->attrs.max_mr_size)
-		goto err_pd;
 	ret = -EOVERFLOW;
 	if (check_add_overflow(cmd->addr, cmd->length, &end) || end > U64_MAX - PAGE_SIZE)
+		goto err_pd;
+	ret = -EINVAL;
+	if (!cmd->length || cmd->length > ibdev->attrs.max_mr_size)
 		goto err_pd;
 	ret = -EOPNOTSUPP;
 	if (access & IB_ACCESS_REMOTE_ATOMIC && ibdev->attrs.atomic_cap == IB_ATOMIC_NONE)

@@ -1230,7 +1230,8 @@ struct dapx_ep_reset {
  * @DAPX_CM_LISTENING: listens
  * @DAPX_CM_REQUEST: a request that waits for its answer
  * @DAPX_CM_ATTACHED: an endpoint uses it
- * @DAPX_CM_ENDED: its endpoint is gone, or it failed: it can only be freed
+ * @DAPX_CM_ENDED: its endpoint is gone, or its address is another device's: it can
+ *	only be freed
  */
 enum dapx_cm_state {
 	DAPX_CM_IDLE = 0,
@@ -1338,12 +1339,13 @@ enum dapx_resolve_what {
  * @flags: Must be 0
  * @cm: handle
  * @what: enum dapx_resolve_what
- * @deadline: when to give up
+ * @deadline: when to give up; in any case after 4 seconds
  * @dst: with ADDR: address and port of the listener
  * @src: with ADDR: own address; family 0 for what was bound, or for what the
  *	routing table says
  *
- * Returns at once; the outcome is an event of type DAPX_EVENT_CM.
+ * Returns at once; the outcome is an event of type DAPX_EVENT_CM. A step that
+ * failed can be tried again.
  */
 struct dapx_cm_resolve {
 	__u32 size;
