@@ -93,8 +93,8 @@ struct EndpointChanges {
         std::uint16_t initiator = 1;
         std::uint16_t responder = 1;
     };
-    std::optional<RdAtomic> rd_atomic;
-    std::optional<std::uint64_t> user_data;
+    std::optional<RdAtomic> rd_atomic = std::nullopt;
+    std::optional<std::uint64_t> user_data = std::nullopt;
 };
 
 /// The path to a peer whose QP number is known. Source: struct dapx_ep_modify, RTR.

@@ -24,8 +24,12 @@ inline constexpr Deadline no_deadline = Deadline::max();
 template <class Rep, class Period>
 [[nodiscard]] Deadline deadline_after(std::chrono::duration<Rep, Period> timeout) noexcept
 {
+    // Compared as floating point numbers, in which nothing overflows.
+    using Seconds = std::chrono::duration<double>;
     const Deadline now = Clock::now();
-    if (timeout >= no_deadline - now)
+    if (Seconds(timeout) <= Seconds(0))
+        return now;
+    if (Seconds(timeout) >= Seconds(no_deadline - now))
         return no_deadline;
     return now + std::chrono::ceil<Clock::duration>(timeout);
 }

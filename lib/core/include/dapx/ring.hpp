@@ -74,6 +74,8 @@ public:
     [[nodiscard]] std::byte* claim() noexcept
     {
         if (next_ - head_seen_ >= depth_) {
+            if (depth_ == 0)
+                return nullptr;
             // Acquire: the module's copy of the entry that gets free is complete.
             head_seen_ = barrier::load_acquire(head_);
             // An impossible head (difference above the depth) reads as full.

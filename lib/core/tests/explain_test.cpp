@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "explain.hpp"
+
+#include "fake_sysfs.hpp"
+
+#include <dapx/dapx.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dapx::test {
+namespace {
+
+void expect_contains(const std::string& text, const std::string& part)
+{
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST(Explain, NoModule)
+{
+    const FakeSysfs sysfs;
+    const Error error = detail::explain_open(ENOENT, "/dev/dapx", sysfs.path());
+    EXPECT_EQ(error.code(), ENOENT);
+    EXPECT_EQ(error.call(), "open");
+    EXPECT_EQ(error.message(), "cannot open /dev/dapx: the dapx module is not loaded; run "
+                               "'modprobe dapx' as root");
+}
+
+TEST(Explain, ModuleWithoutNode)
+{
+    FakeSysfs sysfs;
+    sysfs.directory("module/dapx");
+    expect_contains(detail::explain_open(ENOENT, "/dev/dapx", sysfs.path()).message(),
+                    "in a container");
+}
+
+TEST(Explain, NoPermissionNamesTheGroup)
+{
+    const FakeSysfs sysfs;
+    sysfs.file("node", "");
+    const std::string node = sysfs.path() + "/node";
+    ASSERT_EQ(::chmod(node.c_str(), 0660), 0);
+    expect_contains(detail::explain_open(EACCES, node).message(), "permission denied");
+    expect_contains(detail::explain_open(EACCES, node).message(), "group");
+    expect_contains(detail::explain_open(EACCES, "/nowhere").message(), "group rdma");
+}
+
+TEST(Explain, UnknownDeviceNamesThoseThereAre)
+{
+    FakeSysfs sysfs;
+    expect_contains(detail::explain_attach(ENODEV, "rxe7", sysfs.path()).message(),
+                    "rdma link add");
+    sysfs.rxe("rxe0", "lo");
+    sysfs.rxe("rxe1", "lo");
+    EXPECT_EQ(detail::explain_attach(ENODEV, "rxe7", sysfs.path()).message(),
+              "there is no RDMA device rxe7; there are: rxe0, rxe1");
+}
+
+TEST(Explain, UnsafeDriverIsNamed)
+{
+    FakeSysfs sysfs;
+    sysfs.rxe("rxe0", "lo");
+    const Error error = detail::explain_attach(EOPNOTSUPP, "rxe0", sysfs.path());
+    EXPECT_EQ(error.call(), "DAPX_ATTACH");
+    expect_contains(error.message(), "its driver, rxe,");
+}
+
+TEST(Explain, LockedMemoryNamesTheLimit)
+{
+    if (::geteuid() == 0) {
+        // Root may lock all there is; the limit then is not the cause.
+        expect_contains(detail::explain_mr(ENOMEM, 1 << 20).message(), "out of memory");
+        return;
+    }
+    ::rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+    limit.rlim_cur = 64 * 1024;
+    ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+    const std::string text = detail::explain_mr(ENOMEM, 1 << 20).message();
+    expect_contains(text, "cannot register 1 MiB of memory");
+    expect_contains(text, "64 KiB (RLIMIT_MEMLOCK)");
+    expect_contains(text, "ulimit -l");
+}
+
+TEST(Explain, EveryErrnoOfTheContractHasASentence)
+{
+    for (const int code :
+         {ENOTTY,  E2BIG,     EINVAL, EOPNOTSUPP, EOVERFLOW,     EFAULT,    ENOENT, EBADFD,
+          EBUSY,   EPERM,     EACCES, ENODEV,     EIO,           ENOMEM,    EDQUOT, EAGAIN,
+          EBADMSG, ETIMEDOUT, EINTR,  ECANCELED,  EADDRNOTAVAIL, EADDRINUSE}) {
+        const Error error = detail::explain(code, "DAPX_X", "cannot do it");
+        EXPECT_EQ(error.code(), code);
+        EXPECT_EQ(error.call(), "DAPX_X");
+        expect_contains(error.message(), "cannot do it: ");
+        // Not the C library's words, which name neither the object nor a remedy.
+        EXPECT_EQ(error.message().find(std::strerror(code)), std::string::npos) << code;
+        EXPECT_NE(error.message().back(), '.');
+    }
+    EXPECT_EQ(detail::explain(EIO, "x", "y").error_code(), std::errc::io_error);
+}
+
+TEST(Explain, Posts)
+{
+    expect_contains(explain(Post::full, "post_send").message(), "the ring is full");
+    expect_contains(explain(Post::bad_state, "post_send").message(), "not connected");
+    EXPECT_EQ(explain(Post::bad_state, "post_send").code(), EBADFD);
+    EXPECT_EQ(explain(Post::device_removed, "post_recv").call(), "post_recv");
+    expect_contains(explain(Post::device_removed, "post_recv").message(), "removed");
+}
+
+TEST(Explain, Bytes)
+{
+    EXPECT_EQ(detail::bytes_text(100), "100 bytes");
+    EXPECT_EQ(detail::bytes_text(1024), "1 KiB");
+    EXPECT_EQ(detail::bytes_text(1025), "1025 bytes");
+    EXPECT_EQ(detail::bytes_text(8ULL << 30), "8 GiB");
+    EXPECT_EQ(detail::bytes_text(0), "0 bytes");
+}
+
+TEST(Explain, EventsInWords)
+{
+    Event event;
+    event.raw().type = DAPX_EVENT_COMPLETION;
+    event.raw().completion.status = DAPX_STATUS_REMOTE_ACCESS;
+    EXPECT_EQ(event.describe(), "request failed: the peer does not give this access to its memory");
+    EXPECT_FALSE(event.succeeded());
+    event.raw() = {};
+    event.raw().type = DAPX_EVENT_CONNECTION;
+    event.raw().connection.what = DAPX_CONNECTION_UNREACHABLE;
+    event.raw().connection.error = -ENETUNREACH;
+    EXPECT_EQ(event.error(), ENETUNREACH);
+    expect_contains(event.describe(), "Network is unreachable");
+    event.raw().type = 77;
+    EXPECT_EQ(event.describe(), "unknown event");
+}
+
+} // namespace
+} // namespace dapx::test

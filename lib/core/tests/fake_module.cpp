@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "fake_module.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdarg>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace dapx::test {
+
+namespace {
+
+constexpr std::size_t memory_size = 4 << 20;
+constexpr std::size_t page = 4096;
+// First bytes of a ring; entries follow.
+constexpr std::uint32_t ring_head = 256;
+// Not where a new ring would naturally begin.
+constexpr std::uint32_t first_index = 0xffffffff;
+
+template <class T> T& as(void* argument)
+{
+    return *static_cast<T*>(argument);
+}
+
+} // namespace
+
+FakeModule* FakeModule::active = nullptr;
+
+FakeModule::FakeModule()
+{
+    memory_fd_ = ::memfd_create("fake-dapx", MFD_CLOEXEC);
+    if (memory_fd_ < 0 || ::ftruncate(memory_fd_, memory_size) != 0)
+        throw std::runtime_error("memfd_create");
+    void* memory = ::mmap(nullptr, memory_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd_, 0);
+    if (memory == MAP_FAILED)
+        throw std::runtime_error("mmap");
+    memory_ = static_cast<std::byte*>(memory);
+    active = this;
+}
+
+FakeModule::~FakeModule()
+{
+    active = nullptr;
+    ::munmap(memory_, memory_size);
+    ::close(memory_fd_);
+}
+
+int FakeModule::open_node()
+{
+    const int fd = ::dup(memory_fd_);
+    fds_.insert(fd);
+    return fd;
+}
+
+std::size_t FakeModule::count(unsigned long request) const
+{
+    return static_cast<std::size_t>(std::count_if(
+        calls_.begin(), calls_.end(), [&](const Call& call) { return call.request == request; }));
+}
+
+void FakeModule::set_state(std::uint32_t ep, dapx_ep_state state)
+{
+    *rings_.at({ep, 0}).word(state_offsets_.at(ep)) = state;
+}
+
+void FakeModule::put_event(std::uint32_t evd, const dapx_event& event)
+{
+    const Ring& ring = evd_ring(evd);
+    std::memcpy(ring.entry(*ring.tail()), &event, sizeof(event));
+    __atomic_store_n(ring.tail(), *ring.tail() + 1, __ATOMIC_RELEASE);
+}
+
+int FakeModule::command(unsigned long request, void* argument)
+{
+    std::uint32_t size = 0;
+    std::memcpy(&size, argument, sizeof(size));
+    const auto* bytes = static_cast<const std::byte*>(argument);
+    calls_.push_back({request, {bytes, bytes + size}});
+    int error = 0;
+    if (auto& errors = errors_[request]; !errors.empty()) {
+        error = errors.front();
+        errors.pop_front();
+    } else {
+        error = run(request, argument);
+    }
+    if (error == 0)
+        return 0;
+    errno = error;
+    return -1;
+}
+
+std::uint32_t FakeModule::add(std::uint32_t type)
+{
+    objects_[++next_handle_] = type;
+    return next_handle_;
+}
+
+std::size_t FakeModule::map_pages(std::size_t size)
+{
+    const std::size_t offset = used_;
+    used_ += (size + page - 1) / page * page;
+    if (used_ > memory_size)
+        throw std::runtime_error("the fake module's memory is used up");
+    return offset;
+}
+
+dapx_ring_layout FakeModule::lay_out(std::uint64_t offset, std::uint32_t mapping_size,
+                                     std::uint32_t ring_offset, std::uint32_t depth,
+                                     std::uint32_t stride)
+{
+    dapx_ring_layout layout{};
+    layout.mmap_offset = offset;
+    layout.mmap_size = flaw == Flaw::outside ? ring_offset + ring_head : mapping_size;
+    layout.head_off = ring_offset;
+    layout.tail_off = ring_offset + 64;
+    layout.flags_off = ring_offset + 128;
+    layout.entries_off = ring_offset + ring_head;
+    layout.stride = flaw == Flaw::short_stride ? 8 : stride;
+    layout.depth = flaw == Flaw::odd_depth ? depth - 1 : depth;
+    return layout;
+}
+
+int FakeModule::run(unsigned long request, void* argument)
+{
+    switch (request) {
+    case DAPX_INFO: {
+        auto& info = as<dapx_info>(argument);
+        info.out_features = DAPX_FEATURE_RC | DAPX_FEATURE_SRQ;
+        info.out_max_objects = 1000;
+        info.out_max_ring_depth = 4096;
+        return 0;
+    }
+    case DAPX_ATTACH: {
+        const std::string name = as<dapx_attach>(argument).device;
+        return std::find(devices.begin(), devices.end(), name) == devices.end() ? EOPNOTSUPP : 0;
+    }
+    case DAPX_PD_CREATE:
+        as<dapx_pd_create>(argument).out_pd = add(DAPX_OBJECT_PD);
+        return 0;
+    case DAPX_MR_CREATE:
+        as<dapx_mr_create>(argument).out_mr = add(DAPX_OBJECT_MR);
+        as<dapx_mr_create>(argument).out_rkey = 0x1234;
+        return 0;
+    case DAPX_EVD_CREATE:
+        return create_evd(as<dapx_evd_create>(argument));
+    case DAPX_EVD_RESIZE:
+        return resize_evd(as<dapx_evd_resize>(argument));
+    case DAPX_EVD_WAIT: {
+        auto& wait = as<dapx_evd_wait>(argument);
+        const Ring& ring = evd_ring(wait.evd);
+        wait.out_events = *ring.tail() - *ring.head();
+        return wait.out_events >= wait.threshold ? 0 : ETIMEDOUT;
+    }
+    case DAPX_EVD_POST: {
+        const auto& post = as<dapx_evd_post>(argument);
+        dapx_event event{};
+        event.type = DAPX_EVENT_SOFTWARE;
+        event.software.data[0] = post.data[0];
+        event.software.data[1] = post.data[1];
+        put_event(post.evd, event);
+        return 0;
+    }
+    case DAPX_SRQ_CREATE: {
+        auto& srq = as<dapx_srq_create>(argument);
+        const std::uint32_t stride =
+            static_cast<std::uint32_t>(sizeof(dapx_recv_wr) + srq.max_sge * sizeof(dapx_sge));
+        const std::uint32_t depth = std::bit_ceil(srq.depth);
+        const std::uint32_t size = ring_head + depth * stride;
+        const std::size_t offset = map_pages(size);
+        srq.out_srq = add(DAPX_OBJECT_SRQ);
+        srq.out_ring = lay_out(offset, size, 0, depth, stride);
+        rings_[{srq.out_srq, 1}] = {memory_ + offset, srq.out_ring};
+        return 0;
+    }
+    case DAPX_EP_CREATE:
+        return create_ep(as<dapx_ep_create>(argument));
+    case DAPX_EP_RESET: {
+        auto& reset = as<dapx_ep_reset>(argument);
+        for (const int which : {0, 1})
+            if (const auto ring = rings_.find({reset.ep, which}); ring != rings_.end())
+                *ring->second.head() = *ring->second.tail();
+        reset.out_qp_num = 18;
+        return 0;
+    }
+    case DAPX_CM_CREATE:
+        as<dapx_cm_create>(argument).out_cm = add(DAPX_OBJECT_CM);
+        return 0;
+    case DAPX_CM_QUERY:
+        as<dapx_cm_query>(argument).out_unacked = unacked;
+        return 0;
+    case DAPX_CM_ACK:
+        if (as<dapx_cm_ack>(argument).events > unacked)
+            return EINVAL;
+        unacked -= as<dapx_cm_ack>(argument).events;
+        return 0;
+    case DAPX_FREE: {
+        const auto& free = as<dapx_free>(argument);
+        const auto object = objects_.find(free.handle);
+        if (object == objects_.end() ||
+            (free.type != DAPX_OBJECT_ANY && free.type != object->second))
+            return ENOENT;
+        if (busy.contains(free.handle) || (object->second == DAPX_OBJECT_CM && unacked != 0))
+            return EBUSY;
+        objects_.erase(object);
+        return 0;
+    }
+    default:
+        return 0;
+    }
+}
+
+int FakeModule::create_evd(dapx_evd_create& argument)
+{
+    const std::uint32_t depth = std::bit_ceil(argument.depth);
+    const std::uint32_t size = ring_head + depth * static_cast<std::uint32_t>(sizeof(dapx_event));
+    const std::size_t offset = map_pages(size);
+    argument.out_evd = add(DAPX_OBJECT_EVD);
+    argument.out_ring = lay_out(offset, size, 0, depth, sizeof(dapx_event));
+    const Ring ring{memory_ + offset, argument.out_ring};
+    *ring.head() = *ring.tail() = first_index;
+    rings_[{argument.out_evd, 0}] = ring;
+    return 0;
+}
+
+int FakeModule::resize_evd(dapx_evd_resize& argument)
+{
+    const Ring old = evd_ring(argument.evd);
+    const std::uint32_t depth = std::bit_ceil(argument.depth);
+    if (*old.tail() - *old.head() > depth)
+        return EBUSY;
+    const std::uint32_t size = ring_head + depth * static_cast<std::uint32_t>(sizeof(dapx_event));
+    const std::size_t offset = map_pages(size);
+    argument.out_ring = lay_out(offset, size, 0, depth, sizeof(dapx_event));
+    const Ring ring{memory_ + offset, argument.out_ring};
+    *ring.head() = *old.head();
+    *ring.tail() = *old.tail();
+    for (std::uint32_t i = *old.head(); i != *old.tail(); ++i)
+        std::memcpy(ring.entry(i), old.entry(i), sizeof(dapx_event));
+    *old.flags() |= DAPX_RING_DEAD;
+    rings_[{argument.evd, 0}] = ring;
+    return 0;
+}
+
+int FakeModule::create_ep(dapx_ep_create& argument)
+{
+    const dapx_ep_attr& attr = argument.attr;
+    const auto send_stride = static_cast<std::uint32_t>(
+        sizeof(dapx_send_wr) +
+        (std::max<std::size_t>(attr.max_send_sge * sizeof(dapx_sge), attr.max_inline) + 7) / 8 * 8);
+    const auto recv_stride =
+        static_cast<std::uint32_t>(sizeof(dapx_recv_wr) + attr.max_recv_sge * sizeof(dapx_sge));
+    const std::uint32_t send_depth = std::bit_ceil(attr.send_depth);
+    const std::uint32_t recv_depth = attr.recv_depth == 0 ? 0 : std::bit_ceil(attr.recv_depth);
+    const std::uint32_t recv_offset = ring_head + send_depth * send_stride;
+    const std::uint32_t state_offset = recv_offset + ring_head + recv_depth * recv_stride;
+    const std::uint32_t size = state_offset + 64;
+    const std::size_t offset = map_pages(size);
+    argument.out_ep = add(DAPX_OBJECT_EP);
+    argument.out_qp_num = 17;
+    argument.out_state_off = state_offset;
+    argument.out_send_ring = lay_out(offset, size, 0, send_depth, send_stride);
+    argument.out_recv_ring = {};
+    state_offsets_[argument.out_ep] = state_offset;
+    rings_[{argument.out_ep, 0}] = {memory_ + offset, argument.out_send_ring};
+    const Ring& send = send_ring(argument.out_ep);
+    *send.head() = *send.tail() = first_index;
+    if (recv_depth != 0) {
+        argument.out_recv_ring = lay_out(offset, size, recv_offset, recv_depth, recv_stride);
+        rings_[{argument.out_ep, 1}] = {memory_ + offset, argument.out_recv_ring};
+    }
+    return 0;
+}
+
+} // namespace dapx::test
+
+// The linker sends the library's calls of these here (--wrap).
+extern "C" {
+
+int __real_open(const char* path, int flags, ...);
+int __real_ioctl(int fd, unsigned long request, ...);
+
+int __wrap_open(const char* path, int flags, ...)
+{
+    using dapx::test::FakeModule;
+    if (FakeModule::active != nullptr && std::strcmp(path, FakeModule::active->node()) == 0)
+        return FakeModule::active->open_node();
+    std::va_list list;
+    va_start(list, flags);
+    const mode_t mode = va_arg(list, mode_t);
+    va_end(list);
+    return __real_open(path, flags, mode);
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+    using dapx::test::FakeModule;
+    std::va_list list;
+    va_start(list, request);
+    void* argument = va_arg(list, void*);
+    va_end(list);
+    if (FakeModule::active != nullptr && FakeModule::active->owns(fd))
+        return FakeModule::active->command(request, argument);
+    return __real_ioctl(fd, request, argument);
+}
+}
