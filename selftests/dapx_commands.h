@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Every command once: DAPX_COMMAND(struct name, constant's name), to be defined
+ * by who includes this. check-abi-coverage compares it with the ABI header.
+ */
+DAPX_COMMAND(info, INFO)
+DAPX_COMMAND(attach, ATTACH)
+DAPX_COMMAND(query_device, QUERY_DEVICE)
+DAPX_COMMAND(query_object, QUERY_OBJECT)
+DAPX_COMMAND(free, FREE)
+DAPX_COMMAND(doorbell, DOORBELL)
+DAPX_COMMAND(pd_create, PD_CREATE)
+DAPX_COMMAND(mr_create, MR_CREATE)
+DAPX_COMMAND(evd_create, EVD_CREATE)
+DAPX_COMMAND(evd_wait, EVD_WAIT)
+DAPX_COMMAND(evd_resize, EVD_RESIZE)
+DAPX_COMMAND(evd_eventfd, EVD_EVENTFD)
+DAPX_COMMAND(evd_post, EVD_POST)
+DAPX_COMMAND(srq_create, SRQ_CREATE)
+DAPX_COMMAND(ep_create, EP_CREATE)
+DAPX_COMMAND(ep_query, EP_QUERY)
+DAPX_COMMAND(ep_modify, EP_MODIFY)
+DAPX_COMMAND(ep_connect, EP_CONNECT)
+DAPX_COMMAND(ep_accept, EP_ACCEPT)
+DAPX_COMMAND(ep_disconnect, EP_DISCONNECT)
+DAPX_COMMAND(ep_reset, EP_RESET)
+DAPX_COMMAND(cm_create, CM_CREATE)
+DAPX_COMMAND(cm_bind, CM_BIND)
+DAPX_COMMAND(cm_listen, CM_LISTEN)
+DAPX_COMMAND(cm_resolve, CM_RESOLVE)
+DAPX_COMMAND(cm_query, CM_QUERY)
+DAPX_COMMAND(cm_reject, CM_REJECT)
+DAPX_COMMAND(cm_ack, CM_ACK)
