@@ -1,0 +1,985 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Endpoints from their creation to their end: sizes, connecting by either way,
+ * disconnecting by either way, reset, and what becomes of their work.
+ */
+#include <infiniband/verbs.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "dapx_utils.h"
+
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 600
+
+#define TARGET (128 * 1024)
+
+FIXTURE(ep)
+{
+	struct host a;
+	struct host b;
+	struct ep ea;
+	struct ep eb;
+};
+
+FIXTURE_SETUP(ep)
+{
+	OK(host_set_up(&self->a, 0));
+	OK(host_set_up(&self->b, 1));
+	OK(ep_create(&self->a, &self->ea));
+	OK(ep_create(&self->b, &self->eb));
+}
+
+FIXTURE_TEARDOWN(ep)
+{
+	host_close(&self->a);
+	host_close(&self->b);
+}
+
+/* iWARP. */
+#define NO_QP_NUMBERS							\
+	(!(self->a.limits.out_caps & DAPX_DEVICE_QP_EXCHANGE))
+#define QUERY(ep_)							\
+	test_cmd(ep_query, (ep_)->host->fd, .ep = (ep_)->handle)
+#define DISCONNECT(ep_, flags_)						\
+	test_cmd(ep_disconnect, (ep_)->host->fd, .ep = (ep_)->handle,	\
+		 .flags = (flags_))
+
+static __u32 users_of(const struct host *host, __u32 handle)
+{
+	struct dapx_query_object query = { .handle = handle };
+
+	return _test_cmd_query_object(host->fd, &query) ? ~0U : query.out_users;
+}
+
+/* ---- what it is made of ---- */
+
+TEST_F(ep, sizes)
+{
+	struct dapx_ep_create cmd;
+	struct dapx_ep_query query;
+	struct ep ep;
+
+	ep_usual(&self->a, &cmd);
+	cmd.attr.send_depth = 5;
+	cmd.attr.recv_depth = 3;
+	cmd.attr.max_send_sge = 3;
+	cmd.attr.max_recv_sge = 1;
+	cmd.attr.max_inline = 0;
+	cmd.attr.max_rd_atomic = 1;
+	cmd.attr.max_dest_rd_atomic = 2;
+	cmd.user_data = 0x123456789;
+	OK(ep_make(&self->a, &cmd, &ep));
+	query = QUERY(&ep);
+	EXPECT_EQ(8, query.out_attr.send_depth);
+	EXPECT_EQ(4, query.out_attr.recv_depth);
+	EXPECT_EQ(8, ep.send.depth);
+	EXPECT_EQ(4, ep.recv.depth);
+	EXPECT_LE(3, query.out_attr.max_send_sge);
+	EXPECT_LE(1, query.out_attr.max_recv_sge);
+	EXPECT_EQ(1, query.out_attr.max_rd_atomic);
+	EXPECT_EQ(2, query.out_attr.max_dest_rd_atomic);
+	EXPECT_LE(sizeof(struct dapx_send_wr) + 3 * sizeof(struct dapx_sge),
+		  ep.send.stride);
+	EXPECT_LE(sizeof(struct dapx_recv_wr) + sizeof(struct dapx_sge),
+		  ep.recv.stride);
+
+	/* Each limit itself is allowed. */
+	ep_usual(&self->a, &cmd);
+	cmd.attr.max_send_sge = self->a.limits.out_max_send_sge;
+	cmd.attr.max_recv_sge = self->a.limits.out_max_recv_sge;
+	cmd.attr.max_inline = self->a.limits.out_max_inline;
+	cmd.attr.max_rd_atomic = self->a.limits.out_max_rd_atomic;
+	cmd.attr.max_dest_rd_atomic = self->a.limits.out_max_dest_rd_atomic;
+	cmd.attr.send_depth = 16;
+	cmd.attr.recv_depth = 16;
+	OK(ep_make(&self->a, &cmd, &ep));
+	EXPECT_LE(sizeof(struct dapx_send_wr) + self->a.limits.out_max_inline,
+		  ep.send.stride);
+}
+
+TEST_F(ep, deepest)
+{
+	struct dapx_ep_create cmd;
+	struct ep ep;
+
+	ep_usual(&self->a, &cmd);
+	cmd.attr.max_send_sge = 1;
+	cmd.attr.max_recv_sge = 1;
+	cmd.attr.max_inline = 0;
+	cmd.attr.send_depth = self->a.limits.out_max_send_depth;
+	cmd.attr.recv_depth = self->a.limits.out_max_recv_depth;
+	OK(ep_make(&self->a, &cmd, &ep));
+	EXPECT_LE(self->a.limits.out_max_send_depth, ep.send.depth);
+	EXPECT_LE(self->a.limits.out_max_recv_depth, ep.recv.depth);
+	OK(ep_destroy(&ep));
+}
+
+TEST_F(ep, fresh)
+{
+	struct dapx_ep_create cmd;
+	struct dapx_ep_query query;
+	struct ep ep;
+
+	ep_usual(&self->a, &cmd);
+	cmd.user_data = 0x123456789;
+	OK(ep_make(&self->a, &cmd, &ep));
+	query = QUERY(&ep);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, query.out_state);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_shown_state(&ep));
+	EXPECT_EQ(self->a.pd, query.out_pd);
+	EXPECT_EQ(0, query.out_srq);
+	EXPECT_EQ(self->a.done.handle, query.out_request_evd);
+	EXPECT_EQ(self->a.recv.handle, query.out_recv_evd);
+	EXPECT_EQ(self->a.conn.handle, query.out_connect_evd);
+	EXPECT_EQ(0, query.out_cm);
+	EXPECT_EQ(0x123456789, query.out_user_data);
+	EXPECT_EQ(cmd.out_qp_num, query.out_qp_num);
+	EXPECT_EQ(0, query.out_remote_qp_num);
+	EXPECT_EQ(0, query.out_requests);
+	EXPECT_EQ(0, query.out_receives);
+	EXPECT_EQ(0, query.out_private_data_len);
+	EXPECT_EQ(0, query.out_local.ss_family);
+	EXPECT_EQ(0, query.out_remote.ss_family);
+	EXPECT_EQ(cmd.out_state_off, query.out_state_off);
+	EXPECT_EQ(0, memcmp(&cmd.out_send_ring, &query.out_send_ring,
+			    sizeof(cmd.out_send_ring)));
+	EXPECT_EQ(0, memcmp(&cmd.out_recv_ring, &query.out_recv_ring,
+			    sizeof(cmd.out_recv_ring)));
+}
+
+TEST_F(ep, without_receives)
+{
+	struct dapx_ep_create cmd;
+	struct ep ep;
+
+	ep_usual(&self->a, &cmd);
+	cmd.attr.recv_depth = 0;
+	cmd.attr.max_recv_sge = 0;
+	cmd.recv_evd = 0;
+	OK(ep_make(&self->a, &cmd, &ep));
+	EXPECT_EQ(0, cmd.out_recv_ring.depth);
+	EXPECT_EQ(0, QUERY(&ep).out_recv_evd);
+	test_err(EINVAL, doorbell, self->a.fd, .handle = ep.handle,
+		 .flags = DAPX_DOORBELL_RECV);
+	OK(connect_cm(&ep, &self->eb));
+	OK(ep_recv(&self->eb, 1, TARGET, 8));
+	OK(ep_send(&ep, 2, 0, 8));
+	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->b.recv, 1, DAPX_STATUS_SUCCESS, NULL));
+}
+
+/* One EVD may be all three. */
+TEST_F(ep, one_evd)
+{
+	struct dapx_ep_create cmd;
+	struct dapx_event event;
+	struct ep ep;
+	int i;
+
+	ep_usual(&self->a, &cmd);
+	cmd.request_evd = self->a.conn.handle;
+	cmd.recv_evd = self->a.conn.handle;
+	OK(ep_make(&self->a, &cmd, &ep));
+	EXPECT_EQ(4, users_of(&self->a, self->a.conn.handle));
+	OK(connect_cm(&ep, &self->eb));
+	OK(ep_recv(&ep, 1, TARGET, 8));
+	OK(ep_recv(&self->eb, 2, TARGET, 8));
+	OK(ep_send(&self->eb, 3, 0, 8));
+	OK(ep_send(&ep, 4, 0, 8));
+	for (i = 0; i < 2; i++) {
+		OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+		EXPECT_EQ(DAPX_EVENT_COMPLETION, event.type);
+		EXPECT_EQ(event.completion.opcode == DAPX_OP_RECV ? 1 : 4,
+			  event.completion.wr_id);
+	}
+	OK(ep_destroy(&ep));
+	EXPECT_EQ(1, users_of(&self->a, self->a.conn.handle));
+}
+
+TEST_F(ep, modify)
+{
+	struct dapx_ep_query query;
+	struct dapx_event event;
+	struct evd request, recv, connect;
+	__u32 pd, mr;
+
+	pd = test_cmd(pd_create, self->a.fd, 0).out_pd;
+	mr = test_cmd(mr_create, self->a.fd, .pd = pd, .length = HOST_MEMORY,
+		      .addr = (uintptr_t)self->a.mem,
+		      .access = DAPX_ACCESS_LOCAL_WRITE).out_mr;
+	OK(evd_make(self->a.fd, 8, 0, &request));
+	OK(evd_make(self->a.fd, 8, 0, &recv));
+	OK(evd_make(self->a.fd, 8, 0, &connect));
+	test_cmd(ep_modify, self->a.fd, .ep = self->ea.handle,
+		 .mask = DAPX_EP_MODIFY_PD | DAPX_EP_MODIFY_REQUEST_EVD |
+			 DAPX_EP_MODIFY_RECV_EVD | DAPX_EP_MODIFY_CONNECT_EVD |
+			 DAPX_EP_MODIFY_RD_ATOMIC | DAPX_EP_MODIFY_USER_DATA,
+		 .pd = pd, .request_evd = request.handle,
+		 .recv_evd = recv.handle, .connect_evd = connect.handle,
+		 .max_rd_atomic = 1, .max_dest_rd_atomic = 3,
+		 .user_data = 0xfeed);
+	query = QUERY(&self->ea);
+	EXPECT_EQ(pd, query.out_pd);
+	EXPECT_EQ(request.handle, query.out_request_evd);
+	EXPECT_EQ(recv.handle, query.out_recv_evd);
+	EXPECT_EQ(connect.handle, query.out_connect_evd);
+	EXPECT_EQ(1, query.out_attr.max_rd_atomic);
+	EXPECT_EQ(3, query.out_attr.max_dest_rd_atomic);
+	EXPECT_EQ(0xfeed, query.out_user_data);
+	/* The old ones are free. */
+	test_cmd(free, self->a.fd, .handle = self->a.done.handle);
+	test_cmd(free, self->a.fd, .handle = self->a.recv.handle);
+	test_cmd(free, self->a.fd, .handle = self->a.conn.handle);
+	test_err(EBUSY, free, self->a.fd, .handle = request.handle);
+	test_err(EBUSY, free, self->a.fd, .handle = recv.handle);
+	test_err(EBUSY, free, self->a.fd, .handle = connect.handle);
+	EXPECT_EQ(2, users_of(&self->a, pd));
+	EXPECT_EQ(1, users_of(&self->a, self->a.pd));
+
+	/* And the new ones serve. */
+	self->a.done = request;
+	self->a.recv = recv;
+	self->a.conn = connect;
+	self->a.mr = mr;
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_send(&self->ea, 1, 0, 8));
+	OK(ep_recv(&self->eb, 2, TARGET, 8));
+	OK(expect_completion(&request, 1, DAPX_STATUS_SUCCESS, &event));
+	EXPECT_EQ(0xfeed, event.user_data);
+}
+
+/* Once receives were taken with the keys of one PD, it stays. */
+TEST_F(ep, modify_pd_too_late)
+{
+	__u32 pd = test_cmd(pd_create, self->a.fd, 0).out_pd;
+
+	OK(ep_recv(&self->ea, 1, TARGET, 8));
+	test_cmd(doorbell, self->a.fd, .handle = self->ea.handle,
+		 .flags = DAPX_DOORBELL_RECV);
+	test_err(EBADFD, ep_modify, self->a.fd, .ep = self->ea.handle,
+		 .mask = DAPX_EP_MODIFY_PD, .pd = pd);
+	EXPECT_EQ(self->a.pd, QUERY(&self->ea).out_pd);
+}
+
+/* ---- connecting ---- */
+
+static bool same_addr(const struct __kernel_sockaddr_storage *addr,
+		      const char *ip)
+{
+	struct __kernel_sockaddr_storage wanted;
+
+	set_addr(&wanted, ip, get_port(addr));
+	return !memcmp(addr, &wanted, 8);
+}
+
+TEST_F(ep, connected_by_cm)
+{
+	struct dapx_ep_query qa, qb;
+	struct listener listener;
+	struct dapx_event event;
+
+	OK(listener_open(&self->b, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	EXPECT_EQ(0, event.request.ep);
+	EXPECT_EQ(DAPX_EP_ACTIVE_PENDING, ep_state(&self->ea));
+	EXPECT_EQ(DAPX_EP_ACTIVE_PENDING, ep_shown_state(&self->ea));
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&self->eb));
+	OK(ep_accept(&self->eb, event.request.cm));
+	/* The request's handle went with it. */
+	test_err(ENOENT, cm_query, self->b.fd, .cm = event.request.cm);
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_ESTABLISHED, &event));
+	EXPECT_EQ(0, event.connection.error);
+	/* First the state, then the event. */
+	EXPECT_EQ(DAPX_EP_CONNECTED, ep_shown_state(&self->ea));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	EXPECT_EQ(DAPX_EP_CONNECTED, ep_shown_state(&self->eb));
+
+	qa = QUERY(&self->ea);
+	qb = QUERY(&self->eb);
+	EXPECT_EQ(DAPX_EP_CONNECTED, qa.out_state);
+	EXPECT_EQ(DAPX_EP_CONNECTED, qb.out_state);
+	if (!on_siw()) {
+		EXPECT_EQ(qa.out_qp_num, qb.out_remote_qp_num);
+		EXPECT_EQ(qb.out_qp_num, qa.out_remote_qp_num);
+	}
+	EXPECT_TRUE(same_addr(&qa.out_local, self->a.addr));
+	EXPECT_TRUE(same_addr(&qa.out_remote, self->b.addr));
+	EXPECT_TRUE(same_addr(&qb.out_local, self->b.addr));
+	EXPECT_TRUE(same_addr(&qb.out_remote, self->a.addr));
+	EXPECT_EQ(listener.port, get_port(&qa.out_remote));
+	EXPECT_EQ(listener.port, get_port(&qb.out_local));
+	EXPECT_EQ(get_port(&qa.out_local), get_port(&qb.out_remote));
+	EXPECT_EQ(0, qa.out_cm);
+	OK(listener_close(&listener));
+	OK(ep_exchange(&self->ea, &self->eb));
+	OK(evd_quiet(&self->a.conn));
+	OK(evd_quiet(&self->b.conn));
+}
+
+TEST_F(ep, connected_by_qp_numbers)
+{
+	__u8 gid_a[16], gid_b[16];
+	struct dapx_ep_query query;
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s has no exchange of QP numbers", self->a.device);
+	ASSERT_LE(0, host_gid_index(&self->a, gid_a));
+	ASSERT_LE(0, host_gid_index(&self->b, gid_b));
+	/* One step at a time. */
+	EXPECT_EQ(-1, qp_rts(&self->ea, NULL));
+	EXPECT_EQ(EBADFD, errno);
+	EXPECT_EQ(-1, qp_rtr(&self->ea, self->eb.qp_num, gid_b, NULL));
+	EXPECT_EQ(EBADFD, errno);
+	OK(qp_init(&self->ea));
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&self->ea));
+	EXPECT_EQ(-1, qp_rts(&self->ea, NULL));
+	EXPECT_EQ(EBADFD, errno);
+	OK(qp_rtr(&self->ea, self->eb.qp_num, gid_b, NULL));
+	EXPECT_EQ(DAPX_EP_COMPLETION_PENDING, ep_state(&self->ea));
+	EXPECT_EQ(DAPX_EP_COMPLETION_PENDING, ep_shown_state(&self->ea));
+	EXPECT_EQ(-1, qp_init(&self->ea));
+	EXPECT_EQ(EBADFD, errno);
+	OK(qp_rts(&self->ea, NULL));
+	EXPECT_EQ(DAPX_EP_CONNECTED, ep_state(&self->ea));
+	EXPECT_EQ(DAPX_EP_CONNECTED, ep_shown_state(&self->ea));
+	EXPECT_EQ(-1, qp_rts(&self->ea, NULL));
+	EXPECT_EQ(EBADFD, errno);
+	query = QUERY(&self->ea);
+	EXPECT_EQ(self->eb.qp_num, query.out_remote_qp_num);
+
+	OK(qp_init(&self->eb));
+	OK(qp_rtr(&self->eb, self->ea.qp_num, gid_a, NULL));
+	OK(qp_rts(&self->eb, NULL));
+	OK(ep_exchange(&self->ea, &self->eb));
+	/* There is no event of it. */
+	OK(evd_quiet(&self->a.conn));
+	OK(evd_quiet(&self->b.conn));
+}
+
+TEST_F(ep, no_qp_numbers_on_iwarp)
+{
+	if (!NO_QP_NUMBERS)
+		SKIP(return, "%s has them", self->a.device);
+	test_err(EOPNOTSUPP, ep_modify, self->a.fd, .ep = self->ea.handle,
+		 .mask = DAPX_EP_MODIFY_QP, .qp_state = DAPX_QP_INIT,
+		 .port = 1);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&self->ea));
+}
+
+TEST_F(ep, receives_before_the_connection)
+{
+	int i;
+
+	for (i = 0; i < EP_DEPTH; i++)
+		OK(ep_recv(&self->eb, i, TARGET + 8 * i, 8));
+	OK(connect_cm(&self->ea, &self->eb));
+	for (i = 0; i < EP_DEPTH; i++) {
+		OK(ep_send(&self->ea, i, 0, 8));
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+	}
+}
+
+/* Requests that came too early stay in the ring, for when it is time. */
+TEST_F(ep, requests_before_the_connection)
+{
+	struct dapx_sge sge = host_sge(&self->a, 0, 8);
+	struct dapx_send_wr wr = {
+		.wr_id = 1, .opcode = DAPX_OP_SEND, .num_sge = 1,
+		.flags = DAPX_SEND_SIGNALED,
+	};
+
+	OK(ep_push_send(&self->ea, &wr, &sge));
+	test_err(EBADFD, doorbell, self->a.fd, .handle = self->ea.handle,
+		 .flags = DAPX_DOORBELL_SEND);
+	EXPECT_EQ(1, ring_used(&self->ea.send));
+	OK(ep_recv(&self->eb, 2, TARGET, 8));
+	OK(connect_cm(&self->ea, &self->eb));
+	test_cmd(doorbell, self->a.fd, .handle = self->ea.handle,
+		 .flags = DAPX_DOORBELL_SEND);
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->b.recv, 2, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_EQ(0, ring_used(&self->ea.send));
+}
+
+TEST_F(ep, counts_of_work)
+{
+	int i;
+
+	OK(connect_cm(&self->ea, &self->eb));
+	for (i = 0; i < 5; i++)
+		OK(ep_recv(&self->ea, i, TARGET, 8));
+	EXPECT_EQ(5, QUERY(&self->ea).out_receives);
+	EXPECT_EQ(0, QUERY(&self->ea).out_requests);
+	if (on_siw())
+		return;
+	/* These wait for receives. */
+	for (i = 0; i < 3; i++)
+		OK(ep_send(&self->ea, i, 0, 8));
+	EXPECT_EQ(3, QUERY(&self->ea).out_requests);
+	for (i = 0; i < 3; i++)
+		OK(ep_recv(&self->eb, i, TARGET, 8));
+	for (i = 0; i < 3; i++)
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+	sleep_ms(GLANCE_MS);
+	EXPECT_EQ(0, QUERY(&self->ea).out_requests);
+	EXPECT_EQ(5, QUERY(&self->ea).out_receives);
+}
+
+/* ---- disconnecting ---- */
+
+#define EXPECT_GONE(ep_, evd)						\
+	({								\
+		OK(expect_connection(evd, (ep_)->handle,		\
+				     DAPX_CONNECTION_DISCONNECTED,	\
+				     NULL));				\
+		EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_state(ep_));		\
+		EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(ep_));	\
+	})
+
+TEST_F(ep, disconnect)
+{
+	int abrupt, i;
+
+	for (abrupt = 0; abrupt < 2; abrupt++) {
+		__u32 flags = abrupt ? DAPX_DISCONNECT_ABRUPT : 0;
+
+		OK(connect_cm(&self->ea, &self->eb));
+		for (i = 0; i < 3; i++) {
+			OK(ep_recv(&self->ea, i, TARGET, 8));
+			OK(ep_recv(&self->eb, i, TARGET, 8));
+		}
+		DISCONNECT(&self->ea, flags);
+		EXPECT_GONE(&self->ea, &self->a.conn);
+		EXPECT_GONE(&self->eb, &self->b.conn);
+		for (i = 0; i < 3; i++) {
+			OK(expect_completion(&self->a.recv, i,
+					     DAPX_STATUS_FLUSHED, NULL));
+			OK(expect_completion(&self->b.recv, i,
+					     DAPX_STATUS_FLUSHED, NULL));
+		}
+		/* Again has no effect, and no event. */
+		DISCONNECT(&self->ea, flags);
+		DISCONNECT(&self->eb, flags);
+		OK(evd_quiet(&self->a.conn));
+		OK(evd_quiet(&self->b.conn));
+		test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+		test_cmd(ep_reset, self->b.fd, .ep = self->eb.handle);
+	}
+}
+
+TEST_F(ep, disconnect_without_cm)
+{
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s has no exchange of QP numbers", self->a.device);
+	OK(connect_qp(&self->ea, &self->eb, NULL));
+	OK(ep_recv(&self->ea, 1, TARGET, 8));
+	DISCONNECT(&self->ea, 0);
+	EXPECT_GONE(&self->ea, &self->a.conn);
+	OK(expect_completion(&self->a.recv, 1, DAPX_STATUS_FLUSHED, NULL));
+	/* The peer is not told. */
+	OK(evd_quiet(&self->b.conn));
+	EXPECT_EQ(DAPX_EP_CONNECTED, ep_state(&self->eb));
+	DISCONNECT(&self->eb, DAPX_DISCONNECT_ABRUPT);
+	EXPECT_GONE(&self->eb, &self->b.conn);
+}
+
+/* Graceful: what is under way is done first; nothing new is taken. */
+TEST_F(ep, graceful)
+{
+	int i;
+
+	if (on_siw())
+		SKIP(return, "a request cannot be held up on iWARP");
+	OK(connect_cm(&self->ea, &self->eb));
+	for (i = 0; i < 10; i++)
+		OK(ep_send(&self->ea, i, 0, 8));
+	DISCONNECT(&self->ea, 0);
+	EXPECT_EQ(DAPX_EP_DISCONNECT_PENDING, ep_state(&self->ea));
+	EXPECT_EQ(DAPX_EP_DISCONNECT_PENDING, ep_shown_state(&self->ea));
+	OK(ep_push_send(&self->ea,
+			&(struct dapx_send_wr){ .wr_id = 99 }, NULL));
+	test_err(EBADFD, doorbell, self->a.fd, .handle = self->ea.handle,
+		 .flags = DAPX_DOORBELL_SEND);
+	/* Graceful once more: no effect. */
+	DISCONNECT(&self->ea, 0);
+	EXPECT_EQ(DAPX_EP_DISCONNECT_PENDING, ep_state(&self->ea));
+	OK(evd_quiet(&self->a.conn));
+	for (i = 0; i < 10; i++)
+		OK(ep_recv(&self->eb, i, TARGET, 8));
+	for (i = 0; i < 10; i++) {
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+	}
+	EXPECT_GONE(&self->ea, &self->a.conn);
+	EXPECT_GONE(&self->eb, &self->b.conn);
+	/* The late one ends as all do in this state. */
+	test_cmd(doorbell, self->a.fd, .handle = self->ea.handle,
+		 .flags = DAPX_DOORBELL_SEND);
+	OK(expect_completion(&self->a.done, 99, DAPX_STATUS_FLUSHED, NULL));
+}
+
+TEST_F(ep, abrupt)
+{
+	int graceful_first, i;
+
+	if (on_siw())
+		SKIP(return, "a request cannot be held up on iWARP");
+	for (graceful_first = 0; graceful_first < 2; graceful_first++) {
+		OK(connect_cm(&self->ea, &self->eb));
+		for (i = 0; i < 10; i++)
+			OK(ep_send(&self->ea, i, 0, 8));
+		if (graceful_first)
+			DISCONNECT(&self->ea, 0);
+		DISCONNECT(&self->ea, DAPX_DISCONNECT_ABRUPT);
+		for (i = 0; i < 10; i++)
+			OK(expect_completion(&self->a.done, i,
+					     DAPX_STATUS_FLUSHED, NULL));
+		EXPECT_GONE(&self->ea, &self->a.conn);
+		EXPECT_GONE(&self->eb, &self->b.conn);
+		test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+		test_cmd(ep_reset, self->b.fd, .ep = self->eb.handle);
+	}
+}
+
+TEST_F(ep, work_when_disconnected)
+{
+	struct dapx_event event;
+	int i;
+
+	OK(connect_cm(&self->ea, &self->eb));
+	DISCONNECT(&self->ea, DAPX_DISCONNECT_ABRUPT);
+	EXPECT_GONE(&self->ea, &self->a.conn);
+	for (i = 0; i < 2 * EP_DEPTH; i++) {
+		OK(ep_send(&self->ea, i, 0, 8));
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_FLUSHED,
+				     &event));
+		EXPECT_EQ(self->ea.handle, event.handle);
+		OK(ep_recv(&self->ea, i, 0, 8));
+		OK(expect_completion(&self->a.recv, i, DAPX_STATUS_FLUSHED,
+				     &event));
+		EXPECT_EQ(self->ea.handle, event.handle);
+	}
+}
+
+/*
+ * Every request and every receive of an endpoint that lives ends once, whenever
+ * the connection ends and however.
+ */
+TEST_F(ep, each_ends_once)
+{
+	unsigned int n = count(20, 1000), round, i;
+	bool ended_send[EP_DEPTH], ended_recv[EP_DEPTH];
+	struct dapx_event event;
+
+	TH_LOG("%u rounds", n);
+	for (round = 0; round < n; round++) {
+		bool failed = false;
+
+		memset(ended_send, 0, sizeof(ended_send));
+		memset(ended_recv, 0, sizeof(ended_recv));
+		OK(connect_cm(&self->ea, &self->eb));
+		for (i = 0; i < EP_DEPTH; i++)
+			OK(ep_recv(&self->ea, i, TARGET, 8));
+		for (i = 0; i < EP_DEPTH / 2; i++)
+			OK(ep_recv(&self->eb, i, TARGET, 8));
+		for (i = 0; i < EP_DEPTH / 2; i++)
+			OK(ep_send(&self->eb, i, 0, 8));
+		for (i = 0; i < EP_DEPTH; i++)
+			OK(ep_send(&self->ea, i, 0, 8));
+		if (round % 3)
+			sleep_ms(dice() % 3);
+		if (round % 2)
+			DISCONNECT(&self->ea, DAPX_DISCONNECT_ABRUPT);
+		else
+			DISCONNECT(&self->eb, DAPX_DISCONNECT_ABRUPT);
+
+		for (i = 0; i < EP_DEPTH; i++) {
+			OK(evd_next(&self->a.done, &event, PATIENCE_MS));
+			ASSERT_EQ(DAPX_EVENT_COMPLETION, event.type);
+			ASSERT_GT(EP_DEPTH, event.completion.wr_id);
+			ASSERT_FALSE(ended_send[event.completion.wr_id]);
+			ended_send[event.completion.wr_id] = true;
+			/* In order: once one failed, all fail. */
+			ASSERT_EQ(i, event.completion.wr_id);
+			if (event.completion.status)
+				failed = true;
+			else
+				ASSERT_FALSE(failed);
+		}
+		for (i = 0; i < EP_DEPTH; i++) {
+			OK(evd_next(&self->a.recv, &event, PATIENCE_MS));
+			ASSERT_EQ(i, event.completion.wr_id);
+			ASSERT_FALSE(ended_recv[i]);
+			ended_recv[i] = true;
+		}
+		OK(ep_await_state(&self->ea, DAPX_EP_DISCONNECTED));
+		OK(ep_await_state(&self->eb, DAPX_EP_DISCONNECTED));
+		sleep_ms(10);
+		EXPECT_EQ(0, evd_drain(&self->a.done));
+		EXPECT_EQ(0, evd_drain(&self->a.recv));
+		OK(disconnect_reset(&self->ea, &self->eb));
+	}
+}
+
+/* ---- reset ---- */
+
+TEST_F(ep, reset)
+{
+	unsigned int n = count(10, 500), round;
+	__u32 last = 0, tail;
+
+	TH_LOG("%u rounds", n);
+	for (round = 0; round < n; round++) {
+		struct dapx_ep_reset reset = { .ep = self->ea.handle };
+
+		if (round % 2 && !on_siw())
+			OK(connect_qp(&self->ea, &self->eb, NULL));
+		else
+			OK(connect_cm(&self->ea, &self->eb));
+		OK(ep_exchange(&self->ea, &self->eb));
+		test_err(EBADFD, ep_reset, self->a.fd, .ep = self->ea.handle);
+		OK(ep_recv(&self->ea, 1, TARGET, 8));
+		DISCONNECT(&self->ea, DAPX_DISCONNECT_ABRUPT);
+		DISCONNECT(&self->eb, DAPX_DISCONNECT_ABRUPT);
+		OK(ep_await_state(&self->ea, DAPX_EP_DISCONNECTED));
+		/* Published, never looked at. */
+		OK(ep_push_send(&self->ea, &(struct dapx_send_wr){}, NULL));
+		tail = *self->ea.send.tail;
+		ASSERT_EQ(0, _test_cmd_ep_reset(self->a.fd, &reset));
+		EXPECT_NE(0, reset.out_qp_num);
+		EXPECT_NE(last, reset.out_qp_num);
+		last = reset.out_qp_num;
+		EXPECT_EQ(last, QUERY(&self->ea).out_qp_num);
+		EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&self->ea));
+		EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_shown_state(&self->ea));
+		EXPECT_EQ(tail, *self->ea.send.tail);
+		EXPECT_EQ(tail, *self->ea.send.head);
+		EXPECT_EQ(0, ring_used(&self->ea.recv));
+		EXPECT_EQ(0, QUERY(&self->ea).out_remote_qp_num);
+		EXPECT_EQ(0, QUERY(&self->ea).out_remote.ss_family);
+		OK(ep_await_state(&self->eb, DAPX_EP_DISCONNECTED));
+		test_cmd(ep_reset, self->b.fd, .ep = self->eb.handle);
+		evd_drain(&self->a.recv);
+		evd_drain(&self->a.conn);
+		evd_drain(&self->b.conn);
+	}
+	/* Unconnected already: no effect. */
+	EXPECT_EQ(QUERY(&self->ea).out_qp_num,
+		  test_cmd(ep_reset, self->a.fd,
+			   .ep = self->ea.handle).out_qp_num);
+}
+
+/* ---- freeing ---- */
+
+TEST_F(ep, freed_while_connected)
+{
+	struct dapx_event event;
+	int i;
+
+	OK(connect_cm(&self->ea, &self->eb));
+	for (i = 0; i < EP_DEPTH; i++) {
+		OK(ep_recv(&self->ea, i, TARGET, 8));
+		OK(ep_send(&self->ea, i, 0, 8));
+	}
+	OK(ep_destroy(&self->ea));
+	/* From now on there is nothing new of it. */
+	while (evd_poll(&self->a.done, &event))
+		EXPECT_EQ(self->ea.handle, event.handle);
+	evd_drain(&self->a.recv);
+	evd_drain(&self->a.conn);
+	OK(evd_quiet(&self->a.done));
+	OK(evd_quiet(&self->a.recv));
+	OK(evd_quiet(&self->a.conn));
+	EXPECT_EQ(0, users_of(&self->a, self->a.done.handle));
+	test_cmd(free, self->a.fd, .handle = self->a.done.handle);
+	test_cmd(free, self->a.fd, .handle = self->a.recv.handle);
+	test_cmd(free, self->a.fd, .handle = self->a.conn.handle);
+	test_cmd(free, self->a.fd, .handle = self->a.mr);
+	test_cmd(free, self->a.fd, .handle = self->a.pd);
+	EXPECT_GONE(&self->eb, &self->b.conn);
+}
+
+TEST_F(ep, freed_while_connecting)
+{
+	struct listener listener;
+	struct dapx_event event;
+	int ret;
+
+	OK(listener_open(&self->b, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	OK(ep_destroy(&self->ea));
+	OK(evd_quiet(&self->a.conn));
+	/* Who accepts is told that it came to nothing. */
+	ret = _test_cmd(ep_accept, self->b.fd, .ep = self->eb.handle,
+			.cm = event.request.cm, .rnr_retry_count = 7);
+	if (!ret) {
+		OK(evd_next(&self->b.conn, &event, PATIENCE_MS));
+		EXPECT_EQ(DAPX_EVENT_CONNECTION, event.type);
+		EXPECT_EQ(self->eb.handle, event.handle);
+		EXPECT_TRUE(event.connection.what ==
+			    DAPX_CONNECTION_ACCEPT_ERROR ||
+			    event.connection.what ==
+			    DAPX_CONNECTION_DISCONNECTED)
+			TH_LOG("event %u", event.connection.what);
+		EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_state(&self->eb));
+	}
+}
+
+/* ---- many ---- */
+
+TEST_F(ep, many)
+{
+	unsigned int n = count(200, 1000), i;
+	struct ep *ea, *eb;
+	struct listener listener;
+	struct dapx_event event;
+	struct dapx_ep_create cmd;
+
+	TH_LOG("%u endpoints on each side", n);
+	ea = calloc(n, sizeof(*ea));
+	eb = calloc(n, sizeof(*eb));
+	ASSERT_NE(NULL, ea);
+	ASSERT_NE(NULL, eb);
+	OK(listener_open(&self->b, &listener));
+	for (i = 0; i < n; i++) {
+		ep_usual(&self->a, &cmd);
+		cmd.user_data = i;
+		OK(ep_make(&self->a, &cmd, &ea[i]));
+		ep_usual(&self->b, &cmd);
+		cmd.user_data = i;
+		OK(ep_make(&self->b, &cmd, &eb[i]));
+		OK(ep_recv(&eb[i], i, TARGET, 64));
+	}
+	for (i = 0; i < n; i++)
+		OK(connect_through(&ea[i], &listener, &eb[i]));
+	/* All of them at once, some more than the EVDs hold. */
+	for (i = 0; i < n; i++)
+		OK(ep_send(&ea[i], i, 0, 64));
+	for (i = 0; i < n; i++) {
+		OK(evd_next(&self->b.recv, &event, PATIENCE_MS));
+		ASSERT_EQ(DAPX_EVENT_COMPLETION, event.type);
+		ASSERT_EQ(DAPX_STATUS_SUCCESS, event.completion.status);
+		ASSERT_GT(n, event.user_data);
+		EXPECT_EQ(event.user_data, event.completion.wr_id);
+		EXPECT_EQ(eb[event.user_data].handle, event.handle);
+		/* Once each. */
+		eb[event.user_data].handle |= 1U << 31;
+	}
+	for (i = 0; i < n; i++)
+		eb[i].handle &= ~(1U << 31);
+	for (i = 0; i < n; i++) {
+		OK(evd_next(&self->a.done, &event, PATIENCE_MS));
+		ASSERT_EQ(DAPX_STATUS_SUCCESS, event.completion.status);
+		EXPECT_EQ(ea[event.user_data].handle, event.handle);
+	}
+	for (i = 0; i < n; i += 2)
+		OK(ep_destroy(&ea[i]));
+	for (i = 0; i < n; i += 2)
+		OK(ep_await_state(&eb[i], DAPX_EP_DISCONNECTED));
+	for (i = 1; i < n; i += 2)
+		EXPECT_EQ(DAPX_EP_CONNECTED, ep_state(&eb[i]));
+	/* The rest goes with the files. */
+	free(ea);
+	free(eb);
+}
+
+/* ---- a peer that is not dapx ---- */
+
+struct verbs {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp *qp;
+	__u8 mem[4096];
+};
+
+static int verbs_open(struct verbs *verbs, const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_qp_init_attr init = {
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+	int i;
+
+	for (i = 0; list && list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), name))
+			verbs->context = ibv_open_device(list[i]);
+	ibv_free_device_list(list);
+	if (!verbs->context)
+		return because("libibverbs has no %s: %m", name);
+	verbs->pd = ibv_alloc_pd(verbs->context);
+	verbs->cq = ibv_create_cq(verbs->context, 16, NULL, NULL, 0);
+	verbs->mr = ibv_reg_mr(verbs->pd, verbs->mem, sizeof(verbs->mem),
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			       IBV_ACCESS_REMOTE_READ |
+			       IBV_ACCESS_REMOTE_ATOMIC);
+	init.send_cq = verbs->cq;
+	init.recv_cq = verbs->cq;
+	verbs->qp = ibv_create_qp(verbs->pd, &init);
+	return verbs->qp && verbs->mr ? 0 : because("libibverbs: %m");
+}
+
+static int verbs_connect(struct verbs *verbs, __u32 dest_qp_num,
+			 const __u8 dgid[16], int sgid_index)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ |
+				   IBV_ACCESS_REMOTE_ATOMIC,
+	};
+
+	if (ibv_modify_qp(verbs->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+			  IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		return because("INIT: %m");
+	attr.qp_state = IBV_QPS_RTR;
+	attr.path_mtu = IBV_MTU_1024;
+	attr.dest_qp_num = dest_qp_num;
+	attr.max_dest_rd_atomic = 8;
+	attr.min_rnr_timer = 1;
+	attr.ah_attr.is_global = 1;
+	attr.ah_attr.port_num = 1;
+	memcpy(attr.ah_attr.grh.dgid.raw, dgid, 16);
+	attr.ah_attr.grh.sgid_index = sgid_index;
+	attr.ah_attr.grh.hop_limit = 64;
+	if (ibv_modify_qp(verbs->qp, &attr, IBV_QP_STATE | IBV_QP_AV |
+			  IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+		return because("RTR: %m");
+	attr.qp_state = IBV_QPS_RTS;
+	attr.timeout = 14;
+	attr.retry_cnt = 7;
+	attr.rnr_retry = 7;
+	attr.max_rd_atomic = 8;
+	if (ibv_modify_qp(verbs->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
+			  IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+			  IBV_QP_MAX_QP_RD_ATOMIC))
+		return because("RTS: %m");
+	return 0;
+}
+
+static int verbs_wait(struct verbs *verbs, __u64 wr_id)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+	struct ibv_wc wc;
+
+	while (!ibv_poll_cq(verbs->cq, 1, &wc))
+		if (now_ns() > deadline)
+			return because("no completion of the verbs peer");
+	if (wc.status || wc.wr_id != wr_id)
+		return because("completion of %llu, %s",
+			       (unsigned long long)wc.wr_id,
+			       ibv_wc_status_str(wc.status));
+	return 0;
+}
+
+TEST_F(ep, verbs_peer)
+{
+	struct dapx_send_wr wr = {
+		.wr_id = 3, .opcode = DAPX_OP_RDMA_WRITE, .num_sge = 1,
+		.flags = DAPX_SEND_SIGNALED,
+	};
+	struct dapx_sge mine;
+	struct ibv_recv_wr recv = { .wr_id = 1, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr send = { .wr_id = 2, .num_sge = 1 }, *bad_send;
+	struct verbs *verbs = calloc(1, sizeof(*verbs));
+	struct dapx_event event;
+	__u8 gid_a[16], gid_b[16];
+	struct ibv_sge theirs;
+	int index;
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s has no exchange of QP numbers", self->a.device);
+	OK(verbs_open(verbs, self->b.device));
+	ASSERT_LE(0, host_gid_index(&self->a, gid_a));
+	index = host_gid_index(&self->b, gid_b);
+	ASSERT_LE(0, index);
+	OK(qp_init(&self->ea));
+	OK(qp_rtr(&self->ea, verbs->qp->qp_num, gid_b, NULL));
+	OK(qp_rts(&self->ea, NULL));
+	OK(verbs_connect(verbs, self->ea.qp_num, gid_a, index));
+
+	/* A message there, a message back. */
+	theirs.addr = (uintptr_t)verbs->mem;
+	theirs.length = 1000;
+	theirs.lkey = verbs->mr->lkey;
+	recv.sg_list = &theirs;
+	send.sg_list = &theirs;
+	memset(self->a.mem, 0x31, 1000);
+	ASSERT_EQ(0, ibv_post_recv(verbs->qp, &recv, &bad_recv));
+	OK(ep_send(&self->ea, 1, 0, 1000));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(verbs_wait(verbs, 1));
+	EXPECT_EQ(0, memcmp(self->a.mem, verbs->mem, 1000));
+	memset(verbs->mem, 0x32, 1000);
+	OK(ep_recv(&self->ea, 2, TARGET, 1000));
+	send.opcode = IBV_WR_SEND_WITH_IMM;
+	send.send_flags = IBV_SEND_SIGNALED;
+	send.imm_data = 0x01020304;
+	ASSERT_EQ(0, ibv_post_send(verbs->qp, &send, &bad_send));
+	OK(verbs_wait(verbs, 2));
+	OK(expect_completion(&self->a.recv, 2, DAPX_STATUS_SUCCESS, &event));
+	EXPECT_EQ(1000, event.completion.byte_len);
+	EXPECT_EQ(DAPX_COMPLETION_IMM, event.completion.flags);
+	EXPECT_EQ(0x01020304, event.completion.imm_data);
+	EXPECT_EQ(0, memcmp(self->a.mem + TARGET, verbs->mem, 1000));
+
+	/* Writes, reads, atomics, each way. */
+	memset(self->a.mem, 0x33, 1000);
+	mine = host_sge(&self->a, 0, 1000);
+	wr.remote_addr = (uintptr_t)verbs->mem + 2000;
+	wr.rkey = verbs->mr->rkey;
+	OK(ep_post_send(&self->ea, &wr, &mine));
+	OK(expect_completion(&self->a.done, 3, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_EQ(0, memcmp(self->a.mem, verbs->mem + 2000, 1000));
+	send.opcode = IBV_WR_RDMA_WRITE;
+	send.wr_id = 4;
+	send.wr.rdma.remote_addr = (uintptr_t)self->a.mem + TARGET;
+	send.wr.rdma.rkey = self->a.rkey;
+	memset(verbs->mem, 0x34, 1000);
+	ASSERT_EQ(0, ibv_post_send(verbs->qp, &send, &bad_send));
+	OK(verbs_wait(verbs, 4));
+	EXPECT_EQ(0, memcmp(self->a.mem + TARGET, verbs->mem, 1000));
+	wr.wr_id = 5;
+	wr.opcode = DAPX_OP_FETCH_ADD;
+	wr.remote_addr = (uintptr_t)verbs->mem & ~7ULL;
+	wr.compare_add = 1;
+	mine.length = 8;
+	wr.remote_addr += 1024;
+	*(__u64 *)(uintptr_t)wr.remote_addr = 41;
+	OK(ep_post_send(&self->ea, &wr, &mine));
+	OK(expect_completion(&self->a.done, 5, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_EQ(41, *(__u64 *)self->a.mem);
+	EXPECT_EQ(42, *(__u64 *)(uintptr_t)wr.remote_addr);
+
+	/* A key that is none of this endpoint's PD: the peer is refused. */
+	send.wr_id = 6;
+	send.wr.rdma.rkey = self->a.rkey ^ 0x5500;
+	ASSERT_EQ(0, ibv_post_send(verbs->qp, &send, &bad_send));
+	EXPECT_EQ(-1, verbs_wait(verbs, 6));
+	ibv_destroy_qp(verbs->qp);
+	ibv_dereg_mr(verbs->mr);
+	ibv_destroy_cq(verbs->cq);
+	ibv_dealloc_pd(verbs->pd);
+	ibv_close_device(verbs->context);
+	free(verbs);
+}
+
+TEST_HARNESS_MAIN

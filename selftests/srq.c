@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared receive queues: several endpoints that take from one ring.
+ */
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "dapx_utils.h"
+
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 300
+
+#define PAIRS 4
+#define DEPTH 16
+#define TARGET (128 * 1024)
+
+FIXTURE(srq)
+{
+	struct host a;
+	struct host b;
+	struct srq srq;			/* of b */
+	struct ep ea[PAIRS];
+	struct ep eb[PAIRS];
+};
+
+FIXTURE_VARIANT(srq)
+{
+	__u32 first_index;
+};
+
+FIXTURE_VARIANT_ADD(srq, from_zero)
+{
+	.first_index = 0,
+};
+
+FIXTURE_VARIANT_ADD(srq, wrapping)
+{
+	.first_index = 0xfffffffa,
+};
+
+static int ep_of_srq(struct host *host, const struct srq *srq, struct ep *ep)
+{
+	struct dapx_ep_create cmd;
+
+	ep_usual(host, &cmd);
+	cmd.srq = srq->handle;
+	cmd.attr.recv_depth = 0;
+	cmd.attr.max_recv_sge = 0;
+	cmd.user_data = 0x5500 + dice() % 256;
+	return ep_make(host, &cmd, ep);
+}
+
+FIXTURE_SETUP(srq)
+{
+	int i;
+
+	OK(host_set_up(&self->a, 0));
+	OK(host_set_up(&self->b, 1));
+	if (!(self->b.limits.out_caps & DAPX_DEVICE_SRQ))
+		SKIP(return, "%s has no SRQs", self->b.device);
+	OK(set_module_parameter("initial_index", variant->first_index));
+	OK(srq_make(&self->b, DEPTH, 4, &self->srq));
+	OK(set_module_parameter("initial_index", 0));
+	EXPECT_EQ(variant->first_index, *self->srq.ring.tail);
+	EXPECT_EQ(DEPTH, self->srq.ring.depth);
+	for (i = 0; i < PAIRS; i++) {
+		OK(ep_create(&self->a, &self->ea[i]));
+		OK(ep_of_srq(&self->b, &self->srq, &self->eb[i]));
+		EXPECT_EQ(0, self->eb[i].recv.depth);
+		OK(connect_cm(&self->ea[i], &self->eb[i]));
+	}
+}
+
+FIXTURE_TEARDOWN(srq)
+{
+	set_module_parameter("initial_index", 0);
+	host_close(&self->a);
+	host_close(&self->b);
+}
+
+TEST_F(srq, shared)
+{
+	unsigned int n = count(100, 5000), i;
+	struct dapx_event event;
+
+	TH_LOG("%u messages over %u endpoints", n, PAIRS);
+	for (i = 0; i < DEPTH / 2; i++)
+		OK(srq_recv(&self->srq, i, TARGET + 64 * i, 64));
+	for (i = 0; i < n; i++) {
+		unsigned int from = dice() % PAIRS;
+
+		memset(self->a.mem, i, 64);
+		OK(ep_send(&self->ea[from], i, 0, 64));
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+		OK(evd_next(&self->b.recv, &event, PATIENCE_MS));
+		ASSERT_EQ(DAPX_EVENT_COMPLETION, event.type);
+		ASSERT_EQ(DAPX_STATUS_SUCCESS, event.completion.status);
+		/* Taken in order, whoever takes. */
+		ASSERT_EQ(i, event.completion.wr_id);
+		EXPECT_EQ(self->eb[from].handle, event.handle);
+		EXPECT_EQ(0x55, event.user_data >> 8);
+		EXPECT_EQ(DAPX_COMPLETION_SRQ, event.completion.flags);
+		EXPECT_EQ(self->srq.handle, event.completion.srq);
+		EXPECT_EQ(DAPX_OP_RECV, event.completion.opcode);
+		EXPECT_EQ(64, event.completion.byte_len);
+		EXPECT_EQ((__u8)i,
+			  self->b.mem[TARGET + 64 * (i % (DEPTH / 2)) + 63]);
+		OK(srq_recv(&self->srq, i + DEPTH / 2,
+			    TARGET + 64 * (i % (DEPTH / 2)), 64));
+	}
+}
+
+TEST_F(srq, full)
+{
+	unsigned int posted = 0, i;
+	struct dapx_event event;
+
+	while (posted < 8 * DEPTH && !srq_recv(&self->srq, posted, TARGET, 8))
+		posted++;
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_LE(DEPTH, posted);
+	EXPECT_GE(2 * DEPTH, posted);
+	for (i = 0; i < posted; i++) {
+		OK(ep_send(&self->ea[i % PAIRS], i, 0, 8));
+		OK(evd_next(&self->a.done, &event, PATIENCE_MS));
+		EXPECT_EQ(DAPX_STATUS_SUCCESS, event.completion.status);
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+	}
+	OK(evd_quiet(&self->b.recv));
+	OK(srq_recv(&self->srq, 1000, TARGET, 8));
+	OK(ep_send(&self->ea[0], 1000, 0, 8));
+	OK(expect_completion(&self->b.recv, 1000, DAPX_STATUS_SUCCESS, NULL));
+}
+
+/* An empty SRQ: the sender waits, and goes on. */
+TEST_F(srq, empty)
+{
+	if (on_siw())
+		SKIP(return, "iWARP has no receiver-not-ready");
+	OK(ep_send(&self->ea[0], 1, 0, 8));
+	OK(evd_quiet(&self->a.done));
+	OK(srq_recv(&self->srq, 2, TARGET, 8));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->b.recv, 2, DAPX_STATUS_SUCCESS, NULL));
+}
+
+/* The end of one endpoint is not the others', nor the receives'. */
+TEST_F(srq, one_endpoint_goes)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		OK(srq_recv(&self->srq, i, TARGET, 8));
+	OK(ep_destroy(&self->eb[0]));
+	OK(expect_connection(&self->a.conn, self->ea[0].handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	test_cmd(ep_disconnect, self->b.fd, .ep = self->eb[1].handle,
+		 .flags = DAPX_DISCONNECT_ABRUPT);
+	OK(expect_connection(&self->b.conn, self->eb[1].handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	/* What was not taken is still for all; nothing is flushed. */
+	OK(evd_quiet(&self->b.recv));
+	for (i = 0; i < 4; i++) {
+		OK(ep_send(&self->ea[2 + i % 2], i, 0, 8));
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+	}
+}
+
+TEST_F(srq, freed_last)
+{
+	unsigned int i;
+
+	OK(srq_recv(&self->srq, 1, TARGET, 8));
+	test_err(EBUSY, free, self->b.fd, .handle = self->srq.handle);
+	for (i = 0; i < PAIRS; i++) {
+		test_err(EBUSY, free, self->b.fd, .handle = self->srq.handle);
+		OK(ep_destroy(&self->eb[i]));
+	}
+	test_cmd(free, self->b.fd, .handle = self->srq.handle,
+		 .type = DAPX_OBJECT_SRQ);
+	EXPECT_TRUE(ring_flags(&self->srq.ring) & DAPX_RING_DEAD);
+	test_err(ENOENT, doorbell, self->b.fd, .handle = self->srq.handle,
+		 .flags = DAPX_DOORBELL_RECV);
+}
+
+/* An endpoint with an SRQ has no receives of its own. */
+TEST_F(srq, no_own_receives)
+{
+	struct dapx_ep_query query = { .ep = self->eb[0].handle };
+
+	test_err(EINVAL, doorbell, self->b.fd, .handle = self->eb[0].handle,
+		 .flags = DAPX_DOORBELL_RECV);
+	ASSERT_EQ(0, _test_cmd_ep_query(self->b.fd, &query));
+	EXPECT_EQ(self->srq.handle, query.out_srq);
+	EXPECT_EQ(0, query.out_attr.recv_depth);
+	EXPECT_EQ(0, query.out_recv_ring.depth);
+}
+
+/*
+ * A faulty receive is nobody's connection's fault: the SRQ is out of service,
+ * and the endpoints of others are not.
+ */
+TEST_F(srq, bad_receive)
+{
+	struct {
+		struct dapx_recv_wr wr;
+		struct dapx_sge sge;
+	} entry = {
+		.wr = { .wr_id = 1, .num_sge = 1 },
+		.sge = host_sge(&self->b, TARGET, 8),
+	};
+	struct ep x, y;
+
+	OK(ep_create(&self->a, &x));
+	OK(ep_create(&self->b, &y));
+	OK(connect_cm(&x, &y));
+	entry.sge.mr = NO_HANDLE;
+	OK(ring_push(&self->srq.ring, &entry, sizeof(entry)));
+	test_err(EBADMSG, doorbell, self->b.fd, .handle = self->srq.handle,
+		 .flags = DAPX_DOORBELL_RECV);
+	EXPECT_TRUE(ring_flags(&self->srq.ring) & DAPX_RING_DEAD);
+	OK(ep_exchange(&x, &y));
+	OK(ep_destroy(&self->eb[0]));
+}
+
+TEST_F(srq, impossible_indices)
+{
+	struct ep x, y;
+
+	OK(ep_create(&self->a, &x));
+	OK(ep_create(&self->b, &y));
+	OK(connect_cm(&x, &y));
+	*self->srq.ring.tail += DEPTH + 1;
+	test_err(EBADMSG, doorbell, self->b.fd, .handle = self->srq.handle,
+		 .flags = DAPX_DOORBELL_RECV);
+	EXPECT_TRUE(ring_flags(&self->srq.ring) & DAPX_RING_DEAD);
+	OK(ep_exchange(&x, &y));
+}
+
+TEST_HARNESS_MAIN
