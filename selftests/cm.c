@@ -1,0 +1,1100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connection management: addresses, listeners, requests and their answers, and
+ * the ends that a connection attempt can come to.
+ */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "dapx_utils.h"
+
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 300
+
+FIXTURE(cm)
+{
+	struct host a;
+	struct host b;
+	struct ep ea;
+	struct ep eb;
+};
+
+FIXTURE_SETUP(cm)
+{
+	OK(host_set_up(&self->a, 0));
+	OK(host_set_up(&self->b, 1));
+	OK(ep_create(&self->a, &self->ea));
+	OK(ep_create(&self->b, &self->eb));
+}
+
+FIXTURE_TEARDOWN(cm)
+{
+	host_close(&self->a);
+	host_close(&self->b);
+}
+
+#define QUERY(host, handle) test_cmd(cm_query, (host)->fd, .cm = (handle))
+#define NEW(host)							\
+	test_cmd(cm_create, (host)->fd, .evd = (host)->conn.handle).out_cm
+
+static int bind_to(const struct host *host, __u32 cm, const char *ip, __u16 port)
+{
+	struct dapx_cm_bind cmd = { .cm = cm };
+
+	set_addr(&cmd.addr, ip, port);
+	return _test_cmd_cm_bind(host->fd, &cmd);
+}
+
+static int resolve_addr(const struct host *host, __u32 cm, const char *dst,
+			__u16 port, const char *src, unsigned int ms)
+{
+	struct dapx_cm_resolve cmd = {
+		.cm = cm, .what = DAPX_RESOLVE_ADDR, .deadline = in_ms(ms),
+	};
+
+	set_addr(&cmd.dst, dst, port);
+	if (src)
+		set_addr(&cmd.src, src, 0);
+	return _test_cmd_cm_resolve(host->fd, &cmd);
+}
+
+static int resolve_route(const struct host *host, __u32 cm)
+{
+	struct dapx_cm_resolve cmd = {
+		.cm = cm, .what = DAPX_RESOLVE_ROUTE,
+		.deadline = in_ms(PATIENCE_MS),
+	};
+
+	return _test_cmd_cm_resolve(host->fd, &cmd);
+}
+
+static bool is_addr(const struct __kernel_sockaddr_storage *addr,
+		    const char *ip)
+{
+	struct __kernel_sockaddr_storage wanted;
+
+	set_addr(&wanted, ip, get_port(addr));
+	if (wanted.ss_family != addr->ss_family)
+		return false;
+	if (addr->ss_family == AF_INET)
+		return !memcmp(&((struct sockaddr_in *)addr)->sin_addr,
+			       &((struct sockaddr_in *)&wanted)->sin_addr, 4);
+	return !memcmp(&((struct sockaddr_in6 *)addr)->sin6_addr,
+		       &((struct sockaddr_in6 *)&wanted)->sin6_addr, 16);
+}
+
+/* Own port of an id; 0 without. */
+static __u16 local_port(const struct host *host, __u32 cm)
+{
+	struct dapx_cm_query query = { .cm = cm };
+
+	return _test_cmd_cm_query(host->fd, &query) ? 0 :
+						      get_port(&query.out_local);
+}
+
+static bool local_is(const struct host *host, __u32 cm, const char *ip)
+{
+	struct dapx_cm_query query = { .cm = cm };
+
+	return !_test_cmd_cm_query(host->fd, &query) &&
+	       is_addr(&query.out_local, ip);
+}
+
+/* ---- binding and listening ---- */
+
+TEST_F(cm, fresh)
+{
+	struct dapx_cm_query query;
+	__u32 cm;
+
+	cm = test_cmd(cm_create, self->a.fd, .evd = self->a.conn.handle,
+		      .user_data = 0x1234567890).out_cm;
+	query = QUERY(&self->a, cm);
+	EXPECT_EQ(DAPX_CM_IDLE, query.out_state);
+	EXPECT_EQ(self->a.conn.handle, query.out_evd);
+	EXPECT_EQ(0x1234567890, query.out_user_data);
+	EXPECT_EQ(0, query.out_ep);
+	EXPECT_EQ(0, query.out_requests);
+	EXPECT_EQ(0, query.out_unacked);
+	EXPECT_EQ(0, query.out_listener);
+	EXPECT_EQ(0, query.out_private_data_len);
+	EXPECT_EQ(0, query.out_local.ss_family);
+	EXPECT_EQ(0, query.out_remote.ss_family);
+	test_cmd(free, self->a.fd, .handle = cm, .type = DAPX_OBJECT_CM);
+}
+
+TEST_F(cm, bind_any_port)
+{
+	struct dapx_cm_query query;
+	__u32 first = NEW(&self->a), second = NEW(&self->a);
+	__u16 port;
+
+	ASSERT_EQ(0, bind_to(&self->a, first, self->a.addr, 0));
+	query = QUERY(&self->a, first);
+	EXPECT_EQ(DAPX_CM_BOUND, query.out_state);
+	EXPECT_TRUE(is_addr(&query.out_local, self->a.addr));
+	port = get_port(&query.out_local);
+	EXPECT_NE(0, port);
+	ASSERT_EQ(0, bind_to(&self->a, second, self->a.addr, 0));
+	EXPECT_NE(port, local_port(&self->a, second));
+	EXPECT_NE(0, local_port(&self->a, second));
+}
+
+TEST_F(cm, bind_taken_port)
+{
+	__u32 first = NEW(&self->a), second = NEW(&self->a);
+	__u16 port;
+
+	ASSERT_EQ(0, bind_to(&self->a, first, self->a.addr, 0));
+	port = local_port(&self->a, first);
+	EXPECT_ERRNO(EADDRINUSE, bind_to(&self->a, second, self->a.addr, port));
+	EXPECT_EQ(DAPX_CM_IDLE, QUERY(&self->a, second).out_state);
+	EXPECT_EQ(0, QUERY(&self->a, second).out_local.ss_family);
+	test_cmd(cm_listen, self->a.fd, .cm = first);
+	EXPECT_ERRNO(EADDRINUSE, bind_to(&self->a, second, self->a.addr, port));
+	/* Of another address it is another port. */
+	ASSERT_EQ(0, bind_to(&self->b, NEW(&self->b), self->b.addr, port));
+	/* Given back when its owner goes. */
+	test_cmd(free, self->a.fd, .handle = first);
+	ASSERT_EQ(0, bind_to(&self->a, second, self->a.addr, port));
+	EXPECT_EQ(port, local_port(&self->a, second));
+}
+
+TEST_F(cm, bind_where)
+{
+	__u32 cm = NEW(&self->a);
+
+	EXPECT_ERRNO(EADDRNOTAVAIL, bind_to(&self->a, cm, self->b.addr, 0));
+	EXPECT_ERRNO(EADDRNOTAVAIL, bind_to(&self->a, cm, self->b.addr6, 0));
+	EXPECT_ERRNO(EADDRNOTAVAIL, bind_to(&self->a, cm, "203.0.113.7", 0));
+	EXPECT_EQ(DAPX_CM_IDLE, QUERY(&self->a, cm).out_state);
+	ASSERT_EQ(0, bind_to(&self->a, cm, self->a.addr6, 0));
+	EXPECT_TRUE(local_is(&self->a, cm, self->a.addr6));
+	EXPECT_ERRNO(EBADFD, bind_to(&self->a, cm, self->a.addr, 0));
+	EXPECT_TRUE(local_is(&self->a, cm, self->a.addr6));
+
+	cm = NEW(&self->a);
+	ASSERT_EQ(0, bind_to(&self->a, cm, "0.0.0.0", 0));
+	EXPECT_NE(0, local_port(&self->a, cm));
+}
+
+TEST_F(cm, listen)
+{
+	__u32 cm = NEW(&self->a);
+
+	test_err(EBADFD, cm_listen, self->a.fd, .cm = cm);
+	ASSERT_EQ(0, bind_to(&self->a, cm, self->a.addr, 0));
+	test_cmd(cm_listen, self->a.fd, .cm = cm, .backlog = 3);
+	EXPECT_EQ(DAPX_CM_LISTENING, QUERY(&self->a, cm).out_state);
+	EXPECT_EQ(DAPX_CM_LISTENING,
+		  test_cmd(query_object, self->a.fd, .handle = cm).out_state);
+	test_err(EBADFD, cm_listen, self->a.fd, .cm = cm, .backlog = 3);
+	EXPECT_ERRNO(EBADFD, bind_to(&self->a, cm, self->a.addr, 0));
+	EXPECT_ERRNO(EBADFD, resolve_addr(&self->a, cm, self->b.addr, 1, NULL,
+					  PATIENCE_MS));
+	test_err(EBADFD, cm_reject, self->a.fd, .cm = cm);
+	test_err(EBADFD, ep_accept, self->a.fd, .cm = cm,
+		 .ep = self->ea.handle);
+}
+
+/* ---- requests ---- */
+
+TEST_F(cm, request)
+{
+	struct dapx_cm_query query;
+	struct dapx_event event;
+	struct listener listener;
+	__u32 first, second;
+	struct ep other;
+
+	OK(listener_open(&self->b, &listener));
+	OK(ep_create(&self->a, &other));
+	OK(ep_connect(&self->ea, &listener));
+	OK(expect_request(&self->b.conn, listener.cm, &event));
+	first = event.request.cm;
+	query = QUERY(&self->b, first);
+	EXPECT_EQ(DAPX_CM_REQUEST, query.out_state);
+	EXPECT_EQ(listener.cm, query.out_listener);
+	EXPECT_EQ(0, query.out_ep);
+	EXPECT_TRUE(is_addr(&query.out_local, self->b.addr));
+	EXPECT_TRUE(is_addr(&query.out_remote, self->a.addr));
+	EXPECT_EQ(listener.port, get_port(&query.out_local));
+	EXPECT_EQ(1, QUERY(&self->b, listener.cm).out_requests);
+	EXPECT_EQ(1, QUERY(&self->b, listener.cm).out_unacked);
+
+	OK(ep_connect(&other, &listener));
+	OK(expect_request(&self->b.conn, listener.cm, &event));
+	second = event.request.cm;
+	EXPECT_NE(first, second);
+	EXPECT_EQ(2, QUERY(&self->b, listener.cm).out_requests);
+	EXPECT_EQ(2, QUERY(&self->b, listener.cm).out_unacked);
+	test_err(EINVAL, cm_ack, self->b.fd, .cm = listener.cm, .events = 3);
+	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = 2);
+	EXPECT_EQ(0, QUERY(&self->b, listener.cm).out_unacked);
+
+	/* Answered in the other order. */
+	OK(ep_accept(&self->eb, second));
+	OK(expect_connection(&self->a.conn, other.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	EXPECT_EQ(1, QUERY(&self->b, listener.cm).out_requests);
+	test_cmd(cm_reject, self->b.fd, .cm = first);
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_PEER_REJECTED, NULL));
+	EXPECT_EQ(0, QUERY(&self->b, listener.cm).out_requests);
+	test_err(ENOENT, cm_query, self->b.fd, .cm = first);
+	test_err(ENOENT, cm_query, self->b.fd, .cm = second);
+	test_err(ENOENT, cm_reject, self->b.fd, .cm = first);
+}
+
+/* The event tells what the listener was given. */
+TEST_F(cm, cookies)
+{
+	struct dapx_ep_create cmd;
+	struct dapx_event event;
+	struct listener listener = { .host = &self->b };
+	struct ep ep;
+
+	listener.cm = test_cmd(cm_create, self->b.fd, .user_data = 0xabc,
+			       .evd = self->b.conn.handle).out_cm;
+	ASSERT_EQ(0, bind_to(&self->b, listener.cm, self->b.addr, 0));
+	listener.port = local_port(&self->b, listener.cm);
+	test_cmd(cm_listen, self->b.fd, .cm = listener.cm);
+	ep_usual(&self->a, &cmd);
+	cmd.user_data = 0xdef;
+	OK(ep_make(&self->a, &cmd, &ep));
+	OK(ep_connect(&ep, &listener));
+	OK(listener_request(&listener, &event));
+	EXPECT_EQ(listener.cm, event.handle);
+	EXPECT_EQ(0xabc, event.user_data);
+	OK(ep_accept(&self->eb, event.request.cm));
+	OK(expect_connection(&self->a.conn, ep.handle,
+			     DAPX_CONNECTION_ESTABLISHED, &event));
+	EXPECT_EQ(0xdef, event.user_data);
+}
+
+FIXTURE(family)
+{
+	struct host a;
+	struct host b;
+	struct ep ea;
+	struct ep eb;
+};
+
+FIXTURE_VARIANT(family)
+{
+	bool six;
+	bool src;
+	bool any;
+};
+
+FIXTURE_VARIANT_ADD(family, v4)
+{
+	.src = true,
+};
+
+FIXTURE_VARIANT_ADD(family, v6)
+{
+	.six = true,
+	.src = true,
+};
+
+FIXTURE_VARIANT_ADD(family, v4_source_by_route)
+{
+	.src = false,
+};
+
+FIXTURE_VARIANT_ADD(family, v6_source_by_route)
+{
+	.six = true,
+};
+
+FIXTURE_VARIANT_ADD(family, v4_to_any)
+{
+	.src = true,
+	.any = true,
+};
+
+FIXTURE_VARIANT_ADD(family, v6_to_any)
+{
+	.six = true,
+	.src = true,
+	.any = true,
+};
+
+FIXTURE_SETUP(family)
+{
+	OK(host_set_up(&self->a, 0));
+	OK(host_set_up(&self->b, 1));
+	OK(ep_create(&self->a, &self->ea));
+	OK(ep_create(&self->b, &self->eb));
+}
+
+FIXTURE_TEARDOWN(family)
+{
+	host_close(&self->a);
+	host_close(&self->b);
+}
+
+TEST_F(family, connect)
+{
+	const char *from = variant->six ? self->a.addr6 : self->a.addr;
+	const char *to = variant->six ? self->b.addr6 : self->b.addr;
+	const char *any = variant->six ? "::" : "0.0.0.0";
+	struct dapx_ep_connect cmd = {};
+	struct dapx_ep_query query;
+	struct listener listener = { .host = &self->b };
+	struct dapx_event event;
+
+	listener.cm = NEW(&self->b);
+	ASSERT_EQ(0, bind_to(&self->b, listener.cm, variant->any ? any : to, 0))
+		TH_LOG("%m");
+	test_cmd(cm_listen, self->b.fd, .cm = listener.cm);
+	listener.port = local_port(&self->b, listener.cm);
+	connect_usual(&self->ea, &listener, &cmd);
+	set_addr(&cmd.dst, to, listener.port);
+	if (variant->src)
+		set_addr(&cmd.src, from, 0);
+	else
+		memset(&cmd.src, 0, sizeof(cmd.src));
+	ASSERT_EQ(0, _test_cmd_ep_connect(self->a.fd, &cmd));
+	OK(listener_request(&listener, &event));
+	OK(ep_accept(&self->eb, event.request.cm));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	query = test_cmd(ep_query, self->a.fd, .ep = self->ea.handle);
+	EXPECT_TRUE(is_addr(&query.out_local, from));
+	EXPECT_TRUE(is_addr(&query.out_remote, to));
+	query = test_cmd(ep_query, self->b.fd, .ep = self->eb.handle);
+	EXPECT_TRUE(is_addr(&query.out_local, to));
+	EXPECT_TRUE(is_addr(&query.out_remote, from));
+	OK(ep_exchange(&self->ea, &self->eb));
+}
+
+/* ---- private data ---- */
+
+static void fill(__u8 *data, unsigned int length, unsigned int seed)
+{
+	while (length--)
+		*data++ = 1 + (seed++ * 7) % 255;
+}
+
+/* All of it, then nothing but zeroes. */
+static bool has_data(const __u8 *got, __u32 got_len, unsigned int length,
+		     unsigned int seed)
+{
+	__u8 wanted[DAPX_PRIVATE_DATA_MAX] = {};
+
+	fill(wanted, length, seed);
+	return got_len >= length && got_len <= DAPX_PRIVATE_DATA_MAX &&
+	       !memcmp(got, wanted, sizeof(wanted));
+}
+
+TEST_F(cm, private_data)
+{
+	const unsigned int most_connect = self->a.limits.out_max_connect_data;
+	const unsigned int most_accept = self->a.limits.out_max_accept_data;
+	const unsigned int lengths[][2] = {
+		{ 0, 0 }, { 1, 1 }, { 55, 63 },
+		{ most_connect, 64 }, { 56, most_accept },
+	};
+	struct dapx_ep_connect connect;
+	struct dapx_ep_accept accept;
+	struct dapx_ep_query end;
+	struct dapx_cm_query request;
+	struct listener listener;
+	struct dapx_event event;
+	int i;
+
+	OK(listener_open(&self->b, &listener));
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		connect_usual(&self->ea, &listener, &connect);
+		connect.private_data_len = lengths[i][0];
+		fill(connect.private_data, lengths[i][0], i);
+		ASSERT_EQ(0, _test_cmd_ep_connect(self->a.fd, &connect));
+		OK(listener_request(&listener, &event));
+		request = QUERY(&self->b, event.request.cm);
+		EXPECT_TRUE(has_data(request.out_private_data,
+				     request.out_private_data_len,
+				     lengths[i][0], i))
+			TH_LOG("%u bytes of %u", request.out_private_data_len,
+			       lengths[i][0]);
+		memset(&accept, 0, sizeof(accept));
+		accept.ep = self->eb.handle;
+		accept.cm = event.request.cm;
+		accept.rnr_retry_count = 7;
+		accept.private_data_len = lengths[i][1];
+		fill(accept.private_data, lengths[i][1], i + 100);
+		ASSERT_EQ(0, _test_cmd_ep_accept(self->b.fd, &accept));
+		OK(expect_connection(&self->a.conn, self->ea.handle,
+				     DAPX_CONNECTION_ESTABLISHED, NULL));
+		OK(expect_connection(&self->b.conn, self->eb.handle,
+				     DAPX_CONNECTION_ESTABLISHED, NULL));
+		end = test_cmd(ep_query, self->a.fd, .ep = self->ea.handle);
+		EXPECT_TRUE(has_data(end.out_private_data,
+				     end.out_private_data_len, lengths[i][1],
+				     i + 100))
+			TH_LOG("%u bytes of %u", end.out_private_data_len,
+			       lengths[i][1]);
+		/* The other side has nothing of the sort. */
+		end = test_cmd(ep_query, self->b.fd, .ep = self->eb.handle);
+		EXPECT_EQ(0, end.out_private_data_len);
+		OK(disconnect_reset(&self->ea, &self->eb));
+	}
+	/* A reset endpoint has forgotten it. */
+	end = test_cmd(ep_query, self->a.fd, .ep = self->ea.handle);
+	EXPECT_EQ(0, end.out_private_data_len);
+}
+
+TEST_F(cm, private_data_of_reject)
+{
+	const unsigned int lengths[] = {
+		0, 1, 64, self->a.limits.out_max_reject_data,
+	};
+	struct dapx_cm_reject reject;
+	struct dapx_ep_query end;
+	struct listener listener;
+	struct dapx_event event;
+	int i;
+
+	OK(listener_open(&self->b, &listener));
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		OK(ep_connect(&self->ea, &listener));
+		OK(listener_request(&listener, &event));
+		memset(&reject, 0, sizeof(reject));
+		reject.cm = event.request.cm;
+		reject.private_data_len = lengths[i];
+		fill(reject.private_data, lengths[i], i);
+		ASSERT_EQ(0, _test_cmd_cm_reject(self->b.fd, &reject));
+		OK(expect_connection(&self->a.conn, self->ea.handle,
+				     DAPX_CONNECTION_PEER_REJECTED, NULL));
+		end = test_cmd(ep_query, self->a.fd, .ep = self->ea.handle);
+		EXPECT_EQ(DAPX_EP_DISCONNECTED, end.out_state);
+		EXPECT_TRUE(has_data(end.out_private_data,
+				     end.out_private_data_len, lengths[i], i))
+			TH_LOG("%u bytes of %u", end.out_private_data_len,
+			       lengths[i]);
+		test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+	}
+	OK(connect_through(&self->ea, &listener, &self->eb));
+	OK(ep_exchange(&self->ea, &self->eb));
+}
+
+/* ---- modes of listening ---- */
+
+TEST_F(cm, reserved)
+{
+	struct dapx_cm_listen mode = {
+		.mode = DAPX_LISTEN_RESERVED, .ep = self->eb.handle,
+	};
+	struct listener listener;
+	struct dapx_event event;
+	struct ep other;
+
+	OK(listener_open_as(&self->b, &mode, &listener));
+	EXPECT_EQ(DAPX_EP_RESERVED, ep_shown_state(&self->eb));
+	EXPECT_EQ(self->eb.handle, QUERY(&self->b, listener.cm).out_ep);
+	test_err(EBADFD, free, self->b.fd, .handle = self->eb.handle);
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	EXPECT_EQ(self->eb.handle, event.request.ep);
+	EXPECT_EQ(DAPX_EP_PASSIVE_PENDING, ep_shown_state(&self->eb));
+	EXPECT_EQ(self->eb.handle, QUERY(&self->b, event.request.cm).out_ep);
+	test_err(EBADFD, free, self->b.fd, .handle = self->eb.handle);
+
+	/* One request, no more. */
+	OK(ep_create(&self->a, &other));
+	OK(ep_connect(&other, &listener));
+	OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+	EXPECT_EQ(other.handle, event.handle);
+	EXPECT_TRUE(event.connection.what == DAPX_CONNECTION_PEER_REJECTED ||
+		    event.connection.what == DAPX_CONNECTION_NON_PEER_REJECTED)
+		TH_LOG("event %u", event.connection.what);
+	OK(evd_quiet(&self->b.conn));
+}
+
+TEST_F(cm, reserved_accept)
+{
+	struct dapx_cm_listen mode = {
+		.mode = DAPX_LISTEN_RESERVED, .ep = self->eb.handle,
+	};
+	struct listener listener;
+	struct dapx_event event;
+	struct ep wrong;
+
+	OK(listener_open_as(&self->b, &mode, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	/* It is for this endpoint; a call that fails changes nothing. */
+	OK(ep_create(&self->b, &wrong));
+	EXPECT_EQ(-1, ep_accept(&wrong, event.request.cm));
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&wrong));
+	EXPECT_EQ(DAPX_EP_PASSIVE_PENDING, ep_state(&self->eb));
+	OK(ep_accept(&self->eb, event.request.cm));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(ep_exchange(&self->ea, &self->eb));
+	OK(listener_close(&listener));
+	OK(ep_exchange(&self->ea, &self->eb));
+}
+
+TEST_F(cm, reserved_reject)
+{
+	struct dapx_cm_listen mode = {
+		.mode = DAPX_LISTEN_RESERVED, .ep = self->eb.handle,
+	};
+	struct listener listener;
+	struct dapx_event event;
+
+	OK(listener_open_as(&self->b, &mode, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	test_cmd(cm_reject, self->b.fd, .cm = event.request.cm);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_shown_state(&self->eb));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_PEER_REJECTED, NULL));
+	OK(listener_close(&listener));
+	/* It can be used for another. */
+	test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_exchange(&self->ea, &self->eb));
+}
+
+TEST_F(cm, reserved_and_released)
+{
+	struct dapx_cm_listen mode = {
+		.mode = DAPX_LISTEN_RESERVED, .ep = self->eb.handle,
+	};
+	struct listener listener;
+
+	OK(listener_open_as(&self->b, &mode, &listener));
+	OK(listener_close(&listener));
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_shown_state(&self->eb));
+	OK(ep_destroy(&self->eb));
+}
+
+TEST_F(cm, tentative)
+{
+	struct dapx_cm_listen mode = { .mode = DAPX_LISTEN_TENTATIVE };
+	struct dapx_ep_create usual;
+	struct dapx_ep_query query;
+	struct listener listener;
+	struct dapx_event event, again;
+	struct ep ep, other;
+
+	ep_usual(&self->b, &usual);
+	mode.attr = usual.attr;
+	mode.attr.send_depth = 5;
+	OK(listener_open_as(&self->b, &mode, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	ASSERT_NE(0, event.request.ep);
+	EXPECT_EQ(event.request.ep, QUERY(&self->b, event.request.cm).out_ep);
+	query = test_cmd(ep_query, self->b.fd, .ep = event.request.ep);
+	EXPECT_EQ(DAPX_EP_TENTATIVE_PENDING, query.out_state);
+	EXPECT_EQ(0, query.out_pd);
+	EXPECT_EQ(0, query.out_request_evd);
+	EXPECT_EQ(0, query.out_recv_evd);
+	EXPECT_EQ(0, query.out_connect_evd);
+	EXPECT_EQ(8, query.out_attr.send_depth);
+	EXPECT_EQ(EP_DEPTH, query.out_attr.recv_depth);
+	OK(ep_adopt(&self->b, event.request.ep, &ep));
+	EXPECT_EQ(DAPX_EP_TENTATIVE_PENDING, ep_shown_state(&ep));
+	test_err(EBADFD, free, self->b.fd, .handle = ep.handle);
+
+	/* Without PD and EVDs it cannot be connected. */
+	EXPECT_EQ(-1, ep_accept(&ep, event.request.cm));
+	EXPECT_EQ(DAPX_EP_TENTATIVE_PENDING, ep_state(&ep));
+	test_cmd(ep_modify, self->b.fd, .ep = ep.handle,
+		 .mask = DAPX_EP_MODIFY_PD | DAPX_EP_MODIFY_REQUEST_EVD |
+			 DAPX_EP_MODIFY_RECV_EVD | DAPX_EP_MODIFY_CONNECT_EVD |
+			 DAPX_EP_MODIFY_USER_DATA,
+		 .pd = self->b.pd, .request_evd = self->b.done.handle,
+		 .recv_evd = self->b.recv.handle, .user_data = 0x99,
+		 .connect_evd = self->b.conn.handle);
+
+	/* Each request has its own. */
+	OK(ep_create(&self->a, &other));
+	OK(ep_connect(&other, &listener));
+	OK(listener_request(&listener, &again));
+	EXPECT_NE(event.request.ep, again.request.ep);
+
+	OK(ep_recv(&ep, 1, 0, 64));
+	OK(ep_accept(&ep, event.request.cm));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, ep.handle,
+			     DAPX_CONNECTION_ESTABLISHED, &event));
+	EXPECT_EQ(0x99, event.user_data);
+	OK(ep_send(&self->ea, 2, 0, 64));
+	OK(expect_completion(&self->b.recv, 1, DAPX_STATUS_SUCCESS, &event));
+	EXPECT_EQ(0x99, event.user_data);
+	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_SUCCESS, NULL));
+	OK(ep_exchange(&self->ea, &ep));
+
+	/* One that is rejected goes with its endpoint. */
+	test_cmd(cm_reject, self->b.fd, .cm = again.request.cm);
+	test_err(ENOENT, ep_query, self->b.fd, .ep = again.request.ep);
+	OK(expect_connection(&self->a.conn, other.handle,
+			     DAPX_CONNECTION_PEER_REJECTED, NULL));
+	/* The accepted one is like any other now. */
+	OK(listener_close(&listener));
+	OK(ep_exchange(&self->ea, &ep));
+	OK(ep_destroy(&ep));
+}
+
+TEST_F(cm, backlog)
+{
+	enum { BACKLOG = 3, TRIED = 6 };
+	struct dapx_cm_listen mode = { .backlog = BACKLOG };
+	unsigned int requests = 0, rejected = 0, i;
+	struct ep ep[TRIED], another;
+	__u32 waiting[TRIED];
+	struct listener listener;
+	struct dapx_event event;
+
+	OK(listener_open_as(&self->b, &mode, &listener));
+	for (i = 0; i < TRIED; i++) {
+		OK(ep_create(&self->a, &ep[i]));
+		OK(ep_connect(&ep[i], &listener));
+	}
+	while (rejected < TRIED - BACKLOG) {
+		OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+		EXPECT_TRUE(event.connection.what ==
+			    DAPX_CONNECTION_PEER_REJECTED ||
+			    event.connection.what ==
+			    DAPX_CONNECTION_NON_PEER_REJECTED)
+			TH_LOG("event %u", event.connection.what);
+		rejected++;
+	}
+	while (evd_poll(&self->b.conn, &event))
+		waiting[requests++] = event.request.cm;
+	ASSERT_EQ(BACKLOG, requests);
+	EXPECT_EQ(BACKLOG, QUERY(&self->b, listener.cm).out_requests);
+	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = BACKLOG);
+	/* An answer makes room for one. */
+	test_cmd(cm_reject, self->b.fd, .cm = waiting[0]);
+	OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+	EXPECT_EQ(DAPX_CONNECTION_PEER_REJECTED, event.connection.what);
+	OK(ep_create(&self->a, &another));
+	OK(connect_through(&another, &listener, &self->eb));
+	EXPECT_EQ(BACKLOG - 1, QUERY(&self->b, listener.cm).out_requests);
+}
+
+/* ---- attempts that come to nothing ---- */
+
+TEST_F(cm, nobody_listens)
+{
+	struct listener nobody = { .host = &self->b, .port = 1 };
+
+	OK(ep_connect(&self->ea, &nobody));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_NON_PEER_REJECTED, NULL));
+	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(&self->ea));
+	OK(evd_quiet(&self->a.conn));
+	test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+	OK(connect_cm(&self->ea, &self->eb));
+}
+
+static int connect_nowhere(struct host *host, struct ep *ep, const char *ip,
+			   bool by_route, unsigned int ms)
+{
+	struct listener nobody = { .host = host, .port = 7 };
+	struct dapx_ep_connect cmd;
+
+	connect_usual(ep, &nobody, &cmd);
+	set_addr(&cmd.dst, ip, 7);
+	if (by_route)
+		memset(&cmd.src, 0, sizeof(cmd.src));
+	cmd.deadline = in_ms(ms);
+	return _test_cmd_ep_connect(host->fd, &cmd);
+}
+
+TEST_F(cm, unreachable)
+{
+	OK(ep_recv(&self->ea, 1, 0, 8));
+	run("ip route delete unreachable 203.0.113.0/24");
+	ASSERT_EQ(0, run("ip route add unreachable 203.0.113.0/24"));
+	/* With a source, its device would be searched for a neighbour. */
+	ASSERT_EQ(0, connect_nowhere(&self->a, &self->ea, "203.0.113.7", true,
+				     PATIENCE_MS / 2));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_UNREACHABLE, NULL));
+	run("ip route delete unreachable 203.0.113.0/24");
+	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(&self->ea));
+	/* Its receives are flushed as those of any that disconnects. */
+	OK(expect_completion(&self->a.recv, 1, DAPX_STATUS_FLUSHED, NULL));
+	test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+}
+
+/* A neighbour that does not answer. */
+TEST_F(cm, no_neighbour)
+{
+	struct dapx_event event;
+
+	ASSERT_EQ(0, connect_nowhere(&self->a, &self->ea, "10.0.0.77", false,
+				     1000));
+	OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+	EXPECT_EQ(DAPX_EVENT_CONNECTION, event.type);
+	EXPECT_EQ(self->ea.handle, event.handle);
+	EXPECT_TRUE(event.connection.what == DAPX_CONNECTION_UNREACHABLE ||
+		    event.connection.what == DAPX_CONNECTION_TIMED_OUT)
+		TH_LOG("event %u, error %d", event.connection.what,
+		       event.connection.error);
+	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(&self->ea));
+}
+
+/* An address that another device than the attached one would reach. */
+TEST_F(cm, over_another_device)
+{
+	struct listener listener;
+	struct dapx_ep_connect cmd;
+
+	OK(listener_open(&self->a, &listener));
+	connect_usual(&self->ea, &listener, &cmd);
+	set_addr(&cmd.src, self->b.addr, 0);
+	ASSERT_EQ(0, _test_cmd_ep_connect(self->a.fd, &cmd));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_UNREACHABLE, NULL));
+	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(&self->ea));
+}
+
+TEST_F(cm, deadline)
+{
+	struct listener listener;
+	struct dapx_ep_connect cmd;
+	struct dapx_event event;
+	__u64 start, took;
+	int past, ret;
+
+	OK(listener_open(&self->b, &listener));
+	for (past = 0; past < 2; past++) {
+		connect_usual(&self->ea, &listener, &cmd);
+		start = now_ns();
+		cmd.deadline = past ? start - 1 : start + 500000000;
+		ASSERT_EQ(0, _test_cmd_ep_connect(self->a.fd, &cmd));
+		if (!past)
+			OK(listener_request(&listener, &event));
+		OK(expect_connection(&self->a.conn, self->ea.handle,
+				     DAPX_CONNECTION_TIMED_OUT, NULL));
+		took = now_ns() - start;
+		EXPECT_GT(PATIENCE_MS * 1000000ULL, took);
+		if (!past)
+			EXPECT_LE(500000000, took);
+		EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(&self->ea));
+		test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+		if (past)
+			continue;
+		/* An answer that comes too late ends in an error. */
+		ret = _test_cmd(ep_accept, self->b.fd, .ep = self->eb.handle,
+				.cm = event.request.cm, .rnr_retry_count = 7);
+		if (ret)
+			continue;
+		OK(evd_next(&self->b.conn, &event, PATIENCE_MS));
+		EXPECT_EQ(DAPX_EVENT_CONNECTION, event.type);
+		EXPECT_TRUE(event.connection.what ==
+			    DAPX_CONNECTION_ACCEPT_ERROR ||
+			    event.connection.what ==
+			    DAPX_CONNECTION_DISCONNECTED)
+			TH_LOG("event %u", event.connection.what);
+		EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_state(&self->eb));
+		test_cmd(ep_reset, self->b.fd, .ep = self->eb.handle);
+	}
+	OK(listener_close(&listener));
+	evd_drain(&self->b.conn);
+	OK(connect_cm(&self->ea, &self->eb));
+}
+
+TEST_F(cm, aborted_by_disconnect)
+{
+	struct listener listener;
+	struct dapx_event event;
+
+	OK(listener_open(&self->b, &listener));
+	OK(ep_recv(&self->ea, 1, 0, 8));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	test_cmd(ep_disconnect, self->a.fd, .ep = self->ea.handle);
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(&self->ea));
+	OK(expect_completion(&self->a.recv, 1, DAPX_STATUS_FLUSHED, NULL));
+	OK(evd_quiet(&self->a.conn));
+	test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+}
+
+/* ---- resolving step by step ---- */
+
+TEST_F(cm, resolve)
+{
+	struct dapx_cm_query query;
+	struct listener listener;
+	struct dapx_event event;
+	__u32 cm = NEW(&self->a);
+
+	OK(listener_open(&self->b, &listener));
+	EXPECT_ERRNO(EBADFD, resolve_route(&self->a, cm));
+	ASSERT_EQ(0, resolve_addr(&self->a, cm, self->b.addr, listener.port,
+				  self->a.addr, PATIENCE_MS));
+	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_RESOLVED, &event));
+	EXPECT_EQ(0, event.cm.error);
+	query = QUERY(&self->a, cm);
+	EXPECT_EQ(DAPX_CM_ADDR_READY, query.out_state);
+	EXPECT_EQ(1, query.out_unacked);
+	EXPECT_TRUE(is_addr(&query.out_local, self->a.addr));
+	EXPECT_TRUE(is_addr(&query.out_remote, self->b.addr));
+	EXPECT_EQ(listener.port, get_port(&query.out_remote));
+	EXPECT_ERRNO(EBADFD, resolve_addr(&self->a, cm, self->b.addr, 1,
+					  self->a.addr, PATIENCE_MS));
+	test_err(EBADFD, ep_connect, self->a.fd, .ep = self->ea.handle,
+		 .cm = cm, .deadline = DAPX_NO_DEADLINE);
+
+	ASSERT_EQ(0, resolve_route(&self->a, cm));
+	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ROUTE_RESOLVED, NULL));
+	EXPECT_EQ(DAPX_CM_ROUTE_READY, QUERY(&self->a, cm).out_state);
+	EXPECT_EQ(2, QUERY(&self->a, cm).out_unacked);
+	test_cmd(ep_connect, self->a.fd, .ep = self->ea.handle, .cm = cm,
+		 .deadline = DAPX_NO_DEADLINE, .retry_count = 7,
+		 .rnr_retry_count = 7);
+	query = QUERY(&self->a, cm);
+	EXPECT_EQ(DAPX_CM_ATTACHED, query.out_state);
+	EXPECT_EQ(self->ea.handle, query.out_ep);
+	EXPECT_EQ(cm, test_cmd(ep_query, self->a.fd,
+			       .ep = self->ea.handle).out_cm);
+	OK(listener_request(&listener, &event));
+	OK(ep_accept(&self->eb, event.request.cm));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(ep_exchange(&self->ea, &self->eb));
+
+	/* The endpoint goes first, then the events, then the id. */
+	test_err(EBUSY, free, self->a.fd, .handle = cm);
+	test_err(EBUSY, free, self->a.fd, .handle = cm,
+		 .flags = DAPX_FREE_NOWAIT);
+	OK(ep_exchange(&self->ea, &self->eb));
+	OK(ep_destroy(&self->ea));
+	EXPECT_EQ(DAPX_CM_ENDED, QUERY(&self->a, cm).out_state);
+	EXPECT_EQ(0, QUERY(&self->a, cm).out_ep);
+	test_err(EBUSY, free, self->a.fd, .handle = cm,
+		 .flags = DAPX_FREE_NOWAIT);
+	test_cmd(cm_ack, self->a.fd, .cm = cm, .events = 1);
+	test_err(EBUSY, free, self->a.fd, .handle = cm,
+		 .flags = DAPX_FREE_NOWAIT);
+	test_cmd(cm_ack, self->a.fd, .cm = cm, .events = 1);
+	test_cmd(free, self->a.fd, .handle = cm, .flags = DAPX_FREE_NOWAIT);
+}
+
+/* What was bound is where it comes from. */
+TEST_F(cm, resolve_bound)
+{
+	__u32 cm = NEW(&self->a);
+	__u16 port;
+
+	ASSERT_EQ(0, bind_to(&self->a, cm, self->a.addr, 0));
+	port = local_port(&self->a, cm);
+	ASSERT_EQ(0, resolve_addr(&self->a, cm, self->b.addr, 7, NULL,
+				  PATIENCE_MS));
+	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_RESOLVED, NULL));
+	EXPECT_EQ(port, local_port(&self->a, cm));
+	EXPECT_TRUE(local_is(&self->a, cm, self->a.addr));
+}
+
+TEST_F(cm, resolve_errors)
+{
+	struct dapx_event event;
+	__u32 cm = NEW(&self->a);
+
+	ASSERT_EQ(0, resolve_addr(&self->a, cm, "203.0.113.7", 7, self->a.addr,
+				  1000));
+	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_ERROR, &event));
+	EXPECT_GT(0, event.cm.error);
+	EXPECT_EQ(DAPX_CM_ENDED, QUERY(&self->a, cm).out_state);
+	EXPECT_ERRNO(EBADFD, resolve_route(&self->a, cm));
+	EXPECT_ERRNO(EBADFD, resolve_addr(&self->a, cm, self->b.addr, 7, NULL,
+					  1000));
+	EXPECT_ERRNO(EBADFD, bind_to(&self->a, cm, self->a.addr, 0));
+
+	/* Reached, but by another device. */
+	cm = NEW(&self->a);
+	if (resolve_addr(&self->a, cm, self->a.addr, 7, self->b.addr,
+			 PATIENCE_MS)) {
+		EXPECT_EQ(EADDRNOTAVAIL, errno);
+		return;
+	}
+	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_ERROR, &event));
+	EXPECT_GT(0, event.cm.error);
+}
+
+/* ---- the end of an id ---- */
+
+static void nothing(int signal)
+{
+}
+
+struct freeing {
+	int fd;
+	__u32 cm;
+	bool ended;
+	int error;
+};
+
+static void *frees(void *arg)
+{
+	struct freeing *freeing = arg;
+	struct dapx_free gone = { .handle = freeing->cm };
+
+	freeing->error = _test_cmd_free(freeing->fd, &gone) ? errno : 0;
+	__atomic_store_n(&freeing->ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+TEST_F(cm, free_waits_for_acknowledgement)
+{
+	struct sigaction action = { .sa_handler = nothing };
+	struct freeing freeing = { .fd = self->a.fd, .cm = NEW(&self->a) };
+	pthread_t thread;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	ASSERT_EQ(0, resolve_addr(&self->a, freeing.cm, self->b.addr, 7,
+				  self->a.addr, PATIENCE_MS));
+	OK(expect_cm(&self->a.conn, freeing.cm, DAPX_CM_ADDR_RESOLVED, NULL));
+
+	/* Interrupted, it is as it was. */
+	ASSERT_EQ(0, pthread_create(&thread, NULL, frees, &freeing));
+	sleep_ms(GLANCE_MS);
+	EXPECT_FALSE(__atomic_load_n(&freeing.ended, __ATOMIC_ACQUIRE));
+	ASSERT_EQ(0, pthread_kill(thread, SIGUSR1));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(EINTR, freeing.error);
+	EXPECT_EQ(DAPX_CM_ADDR_READY, QUERY(&self->a, freeing.cm).out_state);
+	EXPECT_EQ(1, QUERY(&self->a, freeing.cm).out_unacked);
+	ASSERT_EQ(0, resolve_route(&self->a, freeing.cm));
+	OK(expect_cm(&self->a.conn, freeing.cm, DAPX_CM_ROUTE_RESOLVED, NULL));
+	test_cmd(cm_ack, self->a.fd, .cm = freeing.cm, .events = 1);
+
+	/* Acknowledged, it goes. */
+	freeing.ended = false;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, frees, &freeing));
+	sleep_ms(GLANCE_MS);
+	EXPECT_FALSE(__atomic_load_n(&freeing.ended, __ATOMIC_ACQUIRE));
+	test_cmd(cm_ack, self->a.fd, .cm = freeing.cm, .events = 1);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, freeing.error);
+	test_err(ENOENT, cm_query, self->a.fd, .cm = freeing.cm);
+}
+
+/* Freed while it resolves: no event of it comes any more. */
+TEST_F(cm, free_while_resolving)
+{
+	unsigned int n = count(50, 2000), i;
+	struct dapx_event event;
+
+	TH_LOG("%u rounds", n);
+	for (i = 0; i < n; i++) {
+		__u32 cm = NEW(&self->a);
+		struct dapx_free gone = {
+			.handle = cm, .flags = DAPX_FREE_NOWAIT,
+		};
+
+		/* One that is soon resolved, or one that never is. */
+		ASSERT_EQ(0, resolve_addr(&self->a, cm, i % 2 ? self->b.addr :
+					  "10.0.0.77", 7, self->a.addr,
+					  PATIENCE_MS));
+		if (_test_cmd_free(self->a.fd, &gone)) {
+			/* Its event was faster. */
+			ASSERT_EQ(EBUSY, errno);
+			ASSERT_TRUE(evd_poll(&self->a.conn, &event));
+			ASSERT_EQ(cm, event.handle);
+			test_cmd(cm_ack, self->a.fd, .cm = cm, .events = 1);
+			ASSERT_EQ(0, _test_cmd_free(self->a.fd, &gone));
+		}
+		EXPECT_FALSE(evd_poll(&self->a.conn, &event));
+	}
+	OK(evd_quiet(&self->a.conn));
+}
+
+TEST_F(cm, listener_goes_with_its_requests)
+{
+	enum { N = 3 };
+	struct listener listener;
+	struct dapx_event event;
+	__u32 requests[N];
+	struct ep ep[N];
+	int i;
+
+	OK(listener_open(&self->b, &listener));
+	for (i = 0; i < N; i++) {
+		OK(ep_create(&self->a, &ep[i]));
+		OK(ep_connect(&ep[i], &listener));
+		OK(listener_request(&listener, &event));
+		requests[i] = event.request.cm;
+	}
+	OK(listener_close(&listener));
+	for (i = 0; i < N; i++) {
+		test_err(ENOENT, cm_query, self->b.fd, .cm = requests[i]);
+		OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+		EXPECT_TRUE(event.connection.what ==
+			    DAPX_CONNECTION_PEER_REJECTED ||
+			    event.connection.what ==
+			    DAPX_CONNECTION_NON_PEER_REJECTED)
+			TH_LOG("event %u", event.connection.what);
+	}
+	OK(evd_quiet(&self->b.conn));
+}
+
+/* A request is an id as well: to free it is to say no. */
+TEST_F(cm, request_is_freed)
+{
+	struct listener listener;
+	struct dapx_event event;
+
+	OK(listener_open(&self->b, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	test_cmd(free, self->b.fd, .handle = event.request.cm,
+		 .type = DAPX_OBJECT_CM);
+	test_err(ENOENT, cm_query, self->b.fd, .cm = event.request.cm);
+	OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+	EXPECT_TRUE(event.connection.what == DAPX_CONNECTION_PEER_REJECTED ||
+		    event.connection.what == DAPX_CONNECTION_NON_PEER_REJECTED);
+	EXPECT_EQ(0, QUERY(&self->b, listener.cm).out_requests);
+}
+
+/* Events of a listener that is gone are not acknowledged any more. */
+TEST_F(cm, acknowledged_in_parts)
+{
+	struct listener listener;
+	struct dapx_event event;
+	struct ep other;
+
+	OK(listener_open(&self->b, &listener));
+	OK(ep_create(&self->a, &other));
+	OK(ep_connect(&self->ea, &listener));
+	OK(ep_connect(&other, &listener));
+	OK(expect_request(&self->b.conn, listener.cm, NULL));
+	OK(expect_request(&self->b.conn, listener.cm, &event));
+	test_err(EBUSY, free, self->b.fd, .handle = listener.cm,
+		 .flags = DAPX_FREE_NOWAIT);
+	/* Still all there. */
+	EXPECT_EQ(2, QUERY(&self->b, listener.cm).out_requests);
+	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
+	test_err(EBUSY, free, self->b.fd, .handle = listener.cm,
+		 .flags = DAPX_FREE_NOWAIT);
+	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
+	test_err(EINVAL, cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
+	OK(listener_close(&listener));
+	test_err(ENOENT, cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
+}
+
+TEST_HARNESS_MAIN
