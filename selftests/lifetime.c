@@ -1,0 +1,920 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ends that nobody asked for: killed processes, forked and passed descriptors,
+ * objects freed under other threads, devices that go away. After each the RDMA
+ * subsystem must count what it counted before.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "dapx_utils.h"
+
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 600
+
+FIXTURE(life)
+{
+	struct host a;
+	struct host b;
+	struct ep ea;
+	struct ep eb;
+	char before[512];
+};
+
+FIXTURE_SETUP(life)
+{
+	OK(rdma_resources(self->before));
+	OK(host_set_up(&self->a, 0));
+	OK(host_set_up(&self->b, 1));
+	OK(ep_create(&self->a, &self->ea));
+	OK(ep_create(&self->b, &self->eb));
+}
+
+FIXTURE_TEARDOWN(life)
+{
+	ep_forget(&self->ea);
+	ep_forget(&self->eb);
+	host_close(&self->a);
+	host_close(&self->b);
+	EXPECT_EQ(0, await_resources(self->before)) TH_LOG("%s", why());
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+/* Takes and acknowledges what came for a listener. */
+static void drain_requests(struct listener *listener)
+{
+	struct dapx_cm_ack ack = { .cm = listener->cm, .events = 1 };
+	struct dapx_event event;
+
+	while (evd_poll(&listener->host->conn, &event))
+		if (event.type == DAPX_EVENT_CONNECT_REQUEST)
+			_test_cmd_cm_ack(listener->host->fd, &ack);
+}
+
+/* ---- processes that die ---- */
+
+static int post_what_fits(struct ep *ep)
+{
+	unsigned int i;
+
+	for (i = 0; i < EP_DEPTH / 2; i++)
+		if (ep_recv(ep, i, 4096, 4096))
+			break;
+	return 0;
+}
+
+/* A process of its own that connects, and sends for as long as it lives. */
+static void sender(const struct listener *to)
+{
+	struct host host;
+	struct ep ep;
+
+	if (host_set_up(&host, 0) || ep_create(&host, &ep) ||
+	    ep_connect(&ep, to))
+		_exit(1);
+	if (expect_connection(&host.conn, ep.handle,
+			      DAPX_CONNECTION_ESTABLISHED, NULL))
+		_exit(2);
+	for (;;) {
+		ep_send(&ep, 0, 0, 4096);
+		post_what_fits(&ep);
+		evd_drain(&host.done);
+		evd_drain(&host.recv);
+	}
+}
+
+static pid_t spawn(void (*what)(const struct listener *), const struct listener *to)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		what(to);
+		_exit(99);
+	}
+	return pid;
+}
+
+TEST_F(life, killed_while_sending)
+{
+	unsigned int n = count(10, 500), round;
+	struct dapx_event event;
+	struct listener listener;
+	pid_t pid;
+
+	TH_LOG("%u rounds", n);
+	OK(listener_open(&self->b, &listener));
+	for (round = 0; round < n; round++) {
+		pid = spawn(sender, &listener);
+		ASSERT_LT(0, pid);
+		OK(listener_request(&listener, &event));
+		OK(post_what_fits(&self->eb));
+		OK(ep_accept(&self->eb, event.request.cm));
+		/* From the middle of the set-up to a busy connection. */
+		if (round % 3)
+			sleep_ms(dice() % 20);
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		EXPECT_EQ(256 + SIGKILL, wait_for(pid));
+		OK(ep_await_state(&self->eb, DAPX_EP_DISCONNECTED));
+		test_cmd(ep_reset, self->b.fd, .ep = self->eb.handle);
+		evd_drain(&self->b.conn);
+		evd_drain(&self->b.recv);
+		evd_drain(&self->b.done);
+	}
+	OK(listener_close(&listener));
+}
+
+/* At any moment: being opened, making objects, connecting. */
+TEST_F(life, killed_at_any_moment)
+{
+	unsigned int n = count(15, 1000), round;
+	struct listener listener;
+	pid_t pid;
+
+	TH_LOG("%u rounds", n);
+	OK(listener_open(&self->b, &listener));
+	for (round = 0; round < n; round++) {
+		pid = spawn(sender, &listener);
+		ASSERT_LT(0, pid);
+		sleep_ms(dice() % 40);
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		EXPECT_EQ(256 + SIGKILL, wait_for(pid));
+		drain_requests(&listener);
+	}
+	sleep_ms(GLANCE_MS);
+	drain_requests(&listener);
+	OK(listener_close(&listener));
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_exchange(&self->ea, &self->eb));
+}
+
+/* With all kinds of objects, and threads that wait. */
+static struct host crowded;
+
+static void *waits_for_ever(void *arg)
+{
+	struct dapx_evd_wait wait = {
+		.evd = crowded.recv.handle, .threshold = 100,
+		.deadline = DAPX_NO_DEADLINE,
+	};
+
+	_test_cmd_evd_wait(crowded.fd, &wait);
+	return NULL;
+}
+
+static void *frees_for_ever(void *arg)
+{
+	struct dapx_free gone = { .handle = *(__u32 *)arg };
+
+	_test_cmd_free(crowded.fd, &gone);
+	return NULL;
+}
+
+static void crowd(const struct listener *to)
+{
+	struct dapx_cm_listen reserve = { .mode = DAPX_LISTEN_RESERVED };
+	struct dapx_cm_resolve resolve = {
+		.what = DAPX_RESOLVE_ADDR, .deadline = DAPX_NO_DEADLINE,
+	};
+	struct dapx_cm_create create = {};
+	struct listener listener, reserved;
+	struct ep connected, reserved_ep, caller[2], own[2];
+	static __u32 cm;
+	pthread_t thread;
+	struct srq srq;
+	int i;
+
+	if (host_set_up(&crowded, 0) || srq_make(&crowded, 16, 1, &srq))
+		_exit(1);
+	for (i = 0; i < 8; i++)
+		srq_recv(&srq, i, 0, 64);
+	/* Connected to itself, with work under way. */
+	if (listener_open(&crowded, &listener) ||
+	    ep_create(&crowded, &own[0]) || ep_create(&crowded, &own[1]) ||
+	    ep_connect(&own[0], &listener) || ep_create(&crowded, &caller[0]) ||
+	    ep_connect(&caller[0], &listener))
+		_exit(2);
+	if (ep_create(&crowded, &reserved_ep))
+		_exit(3);
+	reserve.ep = reserved_ep.handle;
+	if (listener_open_as(&crowded, &reserve, &reserved) ||
+	    ep_create(&crowded, &caller[1]) ||
+	    ep_connect(&caller[1], &reserved))
+		_exit(4);
+	if (ep_create(&crowded, &connected) || ep_connect(&connected, to))
+		_exit(5);
+	/* An id that resolves for ever, one whose free waits. */
+	create.evd = crowded.conn.handle;
+	if (_test_cmd_cm_create(crowded.fd, &create))
+		_exit(6);
+	resolve.cm = create.out_cm;
+	set_addr(&resolve.dst, "10.0.0.77", 7);
+	set_addr(&resolve.src, crowded.addr, 0);
+	_test_cmd_cm_resolve(crowded.fd, &resolve);
+	cm = listener.cm;
+	pthread_create(&thread, NULL, frees_for_ever, &cm);
+	pthread_create(&thread, NULL, waits_for_ever, NULL);
+	pthread_create(&thread, NULL, waits_for_ever, NULL);
+	for (;;)
+		pause();
+}
+
+TEST_F(life, killed_in_a_crowd)
+{
+	unsigned int n = count(5, 100), round;
+	struct listener listener;
+	pid_t pid;
+
+	TH_LOG("%u rounds", n);
+	OK(listener_open(&self->b, &listener));
+	for (round = 0; round < n; round++) {
+		pid = spawn(crowd, &listener);
+		ASSERT_LT(0, pid);
+		OK(expect_request(&self->b.conn, listener.cm, NULL));
+		test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
+		sleep_ms(dice() % 100);
+		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		EXPECT_EQ(256 + SIGKILL, wait_for(pid));
+		drain_requests(&listener);
+	}
+	OK(listener_close(&listener));
+}
+
+/* Nor does a normal end leave anything behind. */
+static void leaves(const struct listener *to)
+{
+	struct host host;
+	struct ep ep;
+
+	if (host_set_up(&host, 0) || ep_create(&host, &ep) ||
+	    ep_connect(&ep, to) ||
+	    expect_connection(&host.conn, ep.handle,
+			      DAPX_CONNECTION_ESTABLISHED, NULL))
+		_exit(1);
+	_exit(0);
+}
+
+TEST_F(life, exited)
+{
+	struct dapx_event event;
+	struct listener listener;
+	pid_t pid;
+
+	OK(listener_open(&self->b, &listener));
+	pid = spawn(leaves, &listener);
+	ASSERT_LT(0, pid);
+	OK(listener_request(&listener, &event));
+	OK(ep_accept(&self->eb, event.request.cm));
+	EXPECT_EQ(0, wait_for(pid));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	OK(listener_close(&listener));
+}
+
+/* ---- descriptors that outlive their process ---- */
+
+static int pipe_to_parent[2];
+static int pipe_to_child[2];
+
+/* Connects, leaves its descriptor with a child, and waits to be killed. */
+static void leaves_child(const struct listener *to)
+{
+	struct host host;
+	struct ep ep;
+	pid_t pid;
+
+	if (host_set_up(&host, 0) || ep_create(&host, &ep) ||
+	    ep_connect(&ep, to) ||
+	    expect_connection(&host.conn, ep.handle,
+			      DAPX_CONNECTION_ESTABLISHED, NULL))
+		_exit(1);
+	pid = fork();
+	if (!pid) {
+		char byte;
+		int fd = host.fd;
+
+		setsid();
+		/* Told when the other is dead; still has the descriptor. */
+		if (read(pipe_to_child[0], &byte, 1) != 1)
+			_exit(1);
+		byte = _test_cmd(info, fd, 0) && errno == EPERM ? 'y' : 'n';
+		if (write(pipe_to_parent[1], &byte, 1) != 1)
+			_exit(1);
+		if (read(pipe_to_child[0], &byte, 1) != 1)
+			_exit(1);
+		_exit(0);
+	}
+	if (write(pipe_to_parent[1], "c", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+TEST_F(life, forked_child_lives_on)
+{
+	struct dapx_event event;
+	struct listener listener;
+	pid_t pid;
+	char byte;
+
+	ASSERT_EQ(0, pipe(pipe_to_parent));
+	ASSERT_EQ(0, pipe(pipe_to_child));
+	OK(listener_open(&self->b, &listener));
+	pid = spawn(leaves_child, &listener);
+	ASSERT_LT(0, pid);
+	OK(listener_request(&listener, &event));
+	OK(ep_accept(&self->eb, event.request.cm));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	ASSERT_EQ(1, read(pipe_to_parent[0], &byte, 1));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(256 + SIGKILL, wait_for(pid));
+	/* It is the death of the address space that counts, not the file's. */
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	ASSERT_EQ(1, write(pipe_to_child[1], "d", 1));
+	ASSERT_EQ(1, read(pipe_to_parent[0], &byte, 1));
+	EXPECT_EQ('y', byte);
+	ASSERT_EQ(1, write(pipe_to_child[1], "e", 1));
+	OK(listener_close(&listener));
+}
+
+/* Connects, and becomes another program that has the descriptor. */
+static void becomes_another(const struct listener *to)
+{
+	struct host host;
+	struct ep ep;
+
+	if (host_set_up(&host, 0) || ep_create(&host, &ep) ||
+	    ep_connect(&ep, to) ||
+	    expect_connection(&host.conn, ep.handle,
+			      DAPX_CONNECTION_ESTABLISHED, NULL) ||
+	    fcntl(host.fd, F_SETFD, 0))
+		_exit(1);
+	execl("/bin/sleep", "sleep", "300", NULL);
+	_exit(2);
+}
+
+TEST_F(life, exec)
+{
+	struct dapx_event event;
+	struct listener listener;
+	pid_t pid;
+
+	OK(listener_open(&self->b, &listener));
+	pid = spawn(becomes_another, &listener);
+	ASSERT_LT(0, pid);
+	OK(listener_request(&listener, &event));
+	OK(ep_accept(&self->eb, event.request.cm));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	/* The program is alive and well. */
+	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(256 + SIGKILL, wait_for(pid));
+	OK(listener_close(&listener));
+}
+
+/* A child that forks from a process in full swing disturbs nothing. */
+TEST_F(life, fork_under_load)
+{
+	unsigned int n = count(10, 200), round, i;
+	pid_t pid;
+
+	TH_LOG("%u forks", n);
+	OK(connect_cm(&self->ea, &self->eb));
+	for (round = 0; round < n; round++) {
+		for (i = 0; i < 32; i++) {
+			OK(ep_recv(&self->eb, i, 4096, 64));
+			OK(ep_send(&self->ea, i, 0, 64));
+		}
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid)
+			_exit(7);
+		for (i = 0; i < 32; i++) {
+			OK(expect_completion(&self->a.done, i,
+					     DAPX_STATUS_SUCCESS, NULL));
+			OK(expect_completion(&self->b.recv, i,
+					     DAPX_STATUS_SUCCESS, NULL));
+		}
+		EXPECT_EQ(7, wait_for(pid));
+	}
+	OK(ep_exchange(&self->ea, &self->eb));
+}
+
+/* ---- freed under load ---- */
+
+struct poster {
+	struct ep *ep;
+	bool stop;
+	int error;
+};
+
+static void *posts(void *arg)
+{
+	struct poster *poster = arg;
+	struct ep *ep = poster->ep;
+	struct dapx_doorbell bell = {
+		.handle = ep->handle,
+		.flags = DAPX_DOORBELL_SEND | DAPX_DOORBELL_RECV,
+	};
+
+	while (!__atomic_load_n(&poster->stop, __ATOMIC_RELAXED)) {
+		struct dapx_sge sge = host_sge(ep->host, 0, 4096);
+		struct dapx_send_wr wr = {
+			.opcode = DAPX_OP_SEND, .num_sge = 1,
+			.flags = DAPX_SEND_SIGNALED,
+		};
+		struct dapx_recv_wr recv = { .num_sge = 1 };
+
+		ep_push_send(ep, &wr, &sge);
+		ep_push_recv(ep, &recv, &sge);
+		if (_test_cmd_doorbell(ep->host->fd, &bell)) {
+			poster->error = errno;
+			if (errno == ENOENT)
+				return NULL;
+		}
+	}
+	return NULL;
+}
+
+TEST_F(life, freed_under_another_thread)
+{
+	unsigned int n = count(20, 2000), round;
+	struct dapx_free gone = { .type = DAPX_OBJECT_EP };
+	pthread_t thread;
+
+	TH_LOG("%u rounds", n);
+	for (round = 0; round < n; round++) {
+		struct poster poster = {};
+		struct ep ea, eb;
+
+		OK(ep_create(&self->a, &ea));
+		OK(ep_create(&self->b, &eb));
+		OK(connect_cm(&ea, &eb));
+		OK(post_what_fits(&eb));
+		poster.ep = &ea;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, posts, &poster));
+		sleep_ms(dice() % 5);
+		gone.handle = ea.handle;
+		ASSERT_EQ(0, _test_cmd_free(self->a.fd, &gone));
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		EXPECT_EQ(ENOENT, poster.error);
+		/* Both rings say that nobody looks any more. */
+		EXPECT_TRUE(ring_flags(&ea.send) & DAPX_RING_DEAD);
+		EXPECT_TRUE(ring_flags(&ea.recv) & DAPX_RING_DEAD);
+		ep_forget(&ea);
+		OK(ep_await_state(&eb, DAPX_EP_DISCONNECTED));
+		OK(ep_destroy(&eb));
+		evd_drain(&self->a.done);
+		evd_drain(&self->a.recv);
+		evd_drain(&self->a.conn);
+		evd_drain(&self->b.recv);
+		evd_drain(&self->b.conn);
+		evd_drain(&self->b.done);
+	}
+}
+
+TEST_F(life, freed_with_full_rings)
+{
+	unsigned int n = count(10, 500), round, i;
+
+	TH_LOG("%u rounds", n);
+	for (round = 0; round < n; round++) {
+		struct ep ea, eb;
+
+		OK(ep_create(&self->a, &ea));
+		OK(ep_create(&self->b, &eb));
+		OK(connect_cm(&ea, &eb));
+		/* Nobody receives: the rings fill up. */
+		for (i = 0; i < 4 * EP_DEPTH; i++) {
+			if (ep_send(&ea, i, 0, 4096))
+				break;
+		}
+		for (i = 0; i < 4 * EP_DEPTH; i++) {
+			if (ep_recv(&ea, i, 4096, 4096))
+				break;
+		}
+		if (round % 2)
+			OK(ep_recv(&eb, 0, 4096, 4096));
+		OK(ep_destroy(&ea));
+		OK(ep_await_state(&eb, DAPX_EP_DISCONNECTED));
+		OK(ep_destroy(&eb));
+		evd_drain(&self->a.done);
+		evd_drain(&self->a.recv);
+		evd_drain(&self->b.conn);
+		evd_drain(&self->b.recv);
+	}
+}
+
+struct disconnecter {
+	struct ep *ep;
+	pthread_barrier_t *start;
+	int what;
+	int error;
+};
+
+static void *ends(void *arg)
+{
+	struct disconnecter *d = arg;
+	struct dapx_ep_disconnect disconnect = {
+		.ep = d->ep->handle, .flags = DAPX_DISCONNECT_ABRUPT,
+	};
+	struct dapx_ep_reset reset = { .ep = d->ep->handle };
+	struct dapx_free gone = { .handle = d->ep->handle };
+	int fd = d->ep->host->fd, ret;
+
+	pthread_barrier_wait(d->start);
+	if (d->what == 0)
+		ret = _test_cmd_ep_disconnect(fd, &disconnect);
+	else if (d->what == 1)
+		ret = _test_cmd_ep_reset(fd, &reset);
+	else
+		ret = _test_cmd_free(fd, &gone);
+	d->error = ret ? errno : 0;
+	return NULL;
+}
+
+/* Disconnect, reset and free at once, in any order. */
+TEST_F(life, ended_by_several_at_once)
+{
+	unsigned int n = count(20, 2000), round, i;
+	struct disconnecter d[4];
+	pthread_barrier_t start;
+	pthread_t threads[4];
+
+	TH_LOG("%u rounds", n);
+	ASSERT_EQ(0, pthread_barrier_init(&start, NULL, 4));
+	for (round = 0; round < n; round++) {
+		struct ep ea, eb;
+
+		OK(ep_create(&self->a, &ea));
+		OK(ep_create(&self->b, &eb));
+		OK(connect_cm(&ea, &eb));
+		OK(post_what_fits(&eb));
+		OK(post_what_fits(&ea));
+		for (i = 0; i < 16; i++)
+			OK(ep_send(&ea, i, 0, 64));
+		for (i = 0; i < 4; i++) {
+			d[i].ep = &ea;
+			d[i].start = &start;
+			d[i].what = i;
+			ASSERT_EQ(0, pthread_create(&threads[i], NULL, ends,
+						    &d[i]));
+		}
+		for (i = 0; i < 4; i++)
+			ASSERT_EQ(0, pthread_join(threads[i], NULL));
+		EXPECT_TRUE(!d[0].error || d[0].error == ENOENT ||
+			    d[0].error == EBADFD);
+		EXPECT_TRUE(!d[1].error || d[1].error == ENOENT ||
+			    d[1].error == EBADFD);
+		/* One of the two frees it. */
+		EXPECT_EQ(ENOENT, d[2].error + d[3].error);
+		ep_forget(&ea);
+		OK(ep_await_state(&eb, DAPX_EP_DISCONNECTED));
+		OK(ep_destroy(&eb));
+		evd_drain(&self->a.done);
+		evd_drain(&self->a.recv);
+		evd_drain(&self->a.conn);
+		evd_drain(&self->b.conn);
+		evd_drain(&self->b.recv);
+	}
+}
+
+/* ---- the module ---- */
+
+TEST_F(life, unload_is_refused)
+{
+	struct host bare;
+
+	/* Connected, and with nothing but an open file. */
+	OK(connect_cm(&self->ea, &self->eb));
+	EXPECT_EQ(-1, syscall(SYS_delete_module, "dapx", O_NONBLOCK));
+	EXPECT_EQ(EAGAIN, errno);
+	OK(ep_exchange(&self->ea, &self->eb));
+	ep_forget(&self->ea);
+	ep_forget(&self->eb);
+	OK(host_open(&bare, 0));
+	host_close(&self->a);
+	host_close(&self->b);
+	EXPECT_EQ(-1, syscall(SYS_delete_module, "dapx", O_NONBLOCK));
+	EXPECT_EQ(EAGAIN, errno);
+	test_cmd(info, bare.fd, 0);
+	host_close(&bare);
+}
+
+/* ---- the device goes away ---- */
+
+/* Every command, on a context whose device is gone. */
+static int all_eio(int fd)
+{
+#define DAPX_COMMAND(lower, upper)					\
+	{								\
+		struct dapx_##lower cmd = { .size = sizeof(cmd) };	\
+									\
+		if (ioctl(fd, DAPX_##upper, &cmd) != -1 ||		\
+		    errno != EIO)					\
+			return because("DAPX_" #upper ": %m");		\
+	}
+#include "dapx_commands.h"
+#undef DAPX_COMMAND
+	return 0;
+}
+
+struct waiter {
+	struct evd *evd;
+	int error;
+};
+
+static void *waits(void *arg)
+{
+	struct waiter *waiter = arg;
+	struct dapx_evd_wait wait = {
+		.evd = waiter->evd->handle,
+		.threshold = 200,
+		.deadline = DAPX_NO_DEADLINE,
+	};
+
+	waiter->error = _test_cmd_evd_wait(waiter->evd->fd, &wait) ? errno : 0;
+	return NULL;
+}
+
+/* Its last event says why there are no more; then it is silent. */
+static int last_event_is_removal(struct evd *evd)
+{
+	struct dapx_event event = {};
+	bool any = false;
+
+	while (evd_poll(evd, &event))
+		any = true;
+	errno = EPROTO;
+	if (!any || event.type != DAPX_EVENT_ASYNC ||
+	    event.async.what != DAPX_ASYNC_DEVICE_REMOVED)
+		return because("the last event is of type %u", event.type);
+	return 0;
+}
+
+static void *keeps_sending(void *arg)
+{
+	struct poster *poster = arg;
+	struct ep *ep = poster->ep;
+	struct dapx_event event;
+
+	while (!__atomic_load_n(&poster->stop, __ATOMIC_RELAXED)) {
+		struct dapx_sge sge = host_sge(ep->host, 0, 4096);
+		struct dapx_send_wr wr = {
+			.opcode = DAPX_OP_SEND, .num_sge = 1,
+			.flags = DAPX_SEND_SIGNALED,
+		};
+		__u32 head = *ep->send.head;
+
+		/* What counts is that the device is busy. */
+		if (ep_post_send(ep, &wr, &sge) && errno == EIO)
+			return NULL;
+		if (ring_used(&ep->host->done.ring) > 64)
+			while (evd_poll(&ep->host->done, &event))
+				;
+		if (head == *ep->send.head)
+			sched_yield();
+	}
+	return NULL;
+}
+
+FIXTURE(removal)
+{
+	struct host a;
+	struct host b;
+	struct ep ea;
+	struct ep eb;
+	char before[512];
+	bool removed;
+};
+
+FIXTURE_SETUP(removal)
+{
+	OK(rdma_resources(self->before));
+	OK(host_set_up(&self->a, 0));
+	OK(host_set_up(&self->b, 1));
+	OK(ep_create(&self->a, &self->ea));
+	OK(ep_create(&self->b, &self->eb));
+}
+
+FIXTURE_TEARDOWN(removal)
+{
+	ep_forget(&self->ea);
+	ep_forget(&self->eb);
+	host_close(&self->b);
+	if (self->removed)
+		EXPECT_EQ(0, device_add(&self->a)) TH_LOG("%s", why());
+	host_close(&self->a);
+	EXPECT_EQ(0, await_resources(self->before)) TH_LOG("%s", why());
+}
+
+#define REMOVE()							\
+	({								\
+		self->removed = true;					\
+		OK(device_remove(&self->a));				\
+	})
+
+TEST_F(removal, idle)
+{
+	struct host late;
+
+	REMOVE();
+	OK(all_eio(self->a.fd));
+	OK(last_event_is_removal(&self->a.done));
+	OK(last_event_is_removal(&self->a.recv));
+	OK(last_event_is_removal(&self->a.conn));
+	/* Another context does not find it, the other device is as it was. */
+	OK(host_open(&late, 0));
+	EXPECT_EQ(-1, host_attach(&late));
+	EXPECT_EQ(ENODEV, errno);
+	test_cmd(pd_create, self->b.fd, 0);
+	/* It comes back, for those who come then. */
+	OK(device_add(&self->a));
+	self->removed = false;
+	OK(all_eio(self->a.fd));
+	OK(host_attach(&late));
+	OK(host_furnish(&late));
+	OK(ep_create(&late, &self->ea));
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_exchange(&self->ea, &self->eb));
+	ep_forget(&self->ea);
+	host_close(&late);
+}
+
+TEST_F(removal, under_traffic)
+{
+	struct waiter waiters[3] = {
+		{ &self->a.recv, 0 }, { &self->a.conn, 0 }, { &self->a.done, 0 },
+	};
+	struct poster poster = { .ep = &self->ea };
+	pthread_t sending, waiting[3];
+	struct dapx_mr_create mr = {
+		.pd = self->a.pd, .length = 4096,
+	};
+	int signalled, i;
+	__u64 value;
+
+	signalled = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	test_cmd(evd_eventfd, self->a.fd, .evd = self->a.conn.handle,
+		 .fd = signalled);
+	OK(connect_cm(&self->ea, &self->eb));
+	evd_drain(&self->a.conn);
+	EXPECT_EQ(8, read(signalled, &value, sizeof(value)));
+	for (i = 0; i < 32; i++)
+		OK(ep_recv(&self->eb, i, 4096, 4096));
+	OK(post_what_fits(&self->ea));
+	/* This EVD is drained by the sender; the others have waiters. */
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, pthread_create(&waiting[i], NULL, waits,
+					    &waiters[i]));
+	ASSERT_EQ(0, pthread_create(&sending, NULL, keeps_sending, &poster));
+	sleep_ms(50);
+
+	REMOVE();
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, pthread_join(waiting[i], NULL));
+		EXPECT_EQ(EIO, waiters[i].error);
+	}
+	__atomic_store_n(&poster.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(sending, NULL));
+	OK(all_eio(self->a.fd));
+	mr.addr = (uintptr_t)self->a.mem;
+	EXPECT_ERRNO(EIO, _test_cmd_mr_create(self->a.fd, &mr));
+	OK(last_event_is_removal(&self->a.recv));
+	OK(last_event_is_removal(&self->a.conn));
+	EXPECT_EQ(8, read(signalled, &value, sizeof(value)));
+	/* The rings can be read, and say that they are dead. */
+	EXPECT_TRUE(ring_flags(&self->ea.send) & DAPX_RING_DEAD);
+	EXPECT_TRUE(ring_flags(&self->ea.recv) & DAPX_RING_DEAD);
+	EXPECT_TRUE(ring_flags(&self->a.done.ring) & DAPX_RING_DEAD);
+	close(signalled);
+	/* The peer notices when it asks. */
+	ep_send(&self->eb, 1, 0, 8);
+	OK(ep_await_state(&self->eb, DAPX_EP_DISCONNECTED));
+	test_cmd(pd_create, self->b.fd, 0);
+}
+
+/* Full EVDs: the last event finds its place when there is room. */
+TEST_F(removal, with_full_evds)
+{
+	struct dapx_event event;
+	unsigned int i;
+	struct evd evd;
+
+	OK(evd_make(self->a.fd, 4, 0, &evd));
+	for (i = 0; i < 4; i++)
+		test_cmd(evd_post, self->a.fd, .evd = evd.handle,
+			 .data = { i, i });
+	REMOVE();
+	for (i = 0; i < 4; i++) {
+		ASSERT_TRUE(evd_poll(&evd, &event));
+		EXPECT_EQ(DAPX_EVENT_SOFTWARE, event.type);
+		EXPECT_EQ(i, event.software.data[0]);
+	}
+	EXPECT_TRUE(ring_flags(&evd.ring) & DAPX_RING_DEAD);
+}
+
+/* Everything of a context at once, and several contexts. */
+TEST_F(removal, crowded)
+{
+	struct dapx_cm_listen reserve = { .mode = DAPX_LISTEN_RESERVED };
+	struct listener listener, reserved;
+	struct ep caller[3], idle;
+	struct host others[3];
+	struct srq srq;
+	int i;
+
+	OK(srq_make(&self->a, 16, 1, &srq));
+	for (i = 0; i < 8; i++)
+		OK(srq_recv(&srq, i, 0, 64));
+	OK(listener_open(&self->a, &listener));
+	OK(ep_create(&self->a, &idle));
+	reserve.ep = idle.handle;
+	OK(listener_open_as(&self->a, &reserve, &reserved));
+	for (i = 0; i < 3; i++) {
+		OK(ep_create(&self->b, &caller[i]));
+		OK(ep_connect(&caller[i], i ? &listener : &reserved));
+	}
+	for (i = 0; i < 3; i++)
+		OK(host_set_up(&others[i], 0));
+	REMOVE();
+	OK(all_eio(self->a.fd));
+	for (i = 0; i < 3; i++) {
+		OK(all_eio(others[i].fd));
+		OK(last_event_is_removal(&others[i].done));
+		host_close(&others[i]);
+	}
+	/* The other side was told, or finds out. */
+	for (i = 0; i < 3; i++)
+		OK(ep_destroy(&caller[i]));
+}
+
+/* Again and again, with somebody connecting all the time. */
+static void connects_all_the_time(const struct listener *to)
+{
+	for (;;) {
+		struct host host;
+		struct ep ep;
+
+		if (host_set_up(&host, 0) || ep_create(&host, &ep) ||
+		    ep_connect(&ep, to)) {
+			host_close(&host);
+			continue;
+		}
+		expect_connection(&host.conn, ep.handle,
+				  DAPX_CONNECTION_ESTABLISHED, NULL);
+		ep_forget(&ep);
+		host_close(&host);
+	}
+}
+
+TEST_F(removal, again_and_again)
+{
+	unsigned int n = count(3, 50), round;
+	struct listener listener;
+	pid_t pid;
+
+	TH_LOG("%u removals", n);
+	OK(listener_open(&self->b, &listener));
+	pid = spawn(connects_all_the_time, &listener);
+	ASSERT_LT(0, pid);
+	for (round = 0; round < n; round++) {
+		sleep_ms(50 + dice() % 100);
+		REMOVE();
+		sleep_ms(dice() % 20);
+		OK(device_add(&self->a));
+		self->removed = false;
+		drain_requests(&listener);
+	}
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	wait_for(pid);
+	drain_requests(&listener);
+	sleep_ms(GLANCE_MS);
+	drain_requests(&listener);
+	OK(listener_close(&listener));
+}
+
+TEST_HARNESS_MAIN
