@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# errors.sh DAPXCTL PING PERF: what goes wrong without the module is told in one sentence, with exit code 1, and wrong
+# usage has exit code 2.
+set -u
+ctl=$1 ping=$2 perf=$3
+if [ -e /dev/dapx ]; then
+	echo "SKIP: the module is loaded here"
+	exit 4
+fi
+failed=0
+
+# expect CODE TEXT COMMAND...: it exits with CODE, says one line with TEXT on stderr, and nothing else.
+expect() {
+	code=$1 text=$2
+	shift 2
+	output=$("$@" 2>&1 >/dev/null)
+	got=$?
+	case $output in
+	*"$text"*) ;;
+	*) echo "not said: $text: $*: $output"; failed=1 ;;
+	esac
+	if [ $got -ne "$code" ]; then
+		echo "exit code $got instead of $code: $*"
+		failed=1
+	fi
+	if [ "$code" = 1 ] && [ "$(printf '%s\n' "$output" | wc -l)" -ne 1 ]; then
+		echo "more than one line: $*: $output"
+		failed=1
+	fi
+}
+
+no_module="cannot open /dev/dapx: the dapx module is not loaded; run 'modprobe dapx' as root"
+expect 1 "dapxctl: $no_module" "$ctl" info
+expect 1 "dapx-ping: $no_module" "$ping" 10.0.0.2
+expect 1 "dapx-ping: $no_module" "$ping" -d rxe0 10.0.0.2
+expect 1 "dapx-ping: $no_module" "$ping" --server
+expect 1 "dapx-perf: $no_module" "$perf" 10.0.0.2
+expect 1 "dapx-perf: $no_module" "$perf" --server -d rxe0
+expect 1 "dapx-perf: cannot read /nonexistent" "$perf" --file /nonexistent 10.0.0.2
+expect 2 "subcommand is required" "$ctl"
+expect 2 "" "$ctl" frobnicate
+expect 2 "give either --server or the host" "$ping"
+expect 2 "give either --server or the host" "$ping" --server 10.0.0.2
+expect 2 "--size" "$ping" -s 0 10.0.0.2
+expect 2 "--op" "$ping" --op teleport 10.0.0.2
+expect 2 "--wait" "$perf" --poll --wait 10.0.0.2
+expect 2 "--test" "$perf" --test height 10.0.0.2
+expect 0 "" "$ctl" devices
+expect 0 "" "$ping" --help
+expect 0 "" "$perf" --version
+
+[ "$("$ctl" info -j)" != "" ] || { echo "no JSON without the module"; failed=1; }
+exit $failed
