@@ -72,6 +72,13 @@ static void dapx_cm_expel_work(struct work_struct *work)
 	dapx_object_put(&cm->obj);
 }
 
+/* It may have been first to take the id, and still wait for a callback. */
+void dapx_cm_expel_cancel(struct dapx_cm *cm)
+{
+	if (cancel_work_sync(&cm->expel))
+		dapx_object_put(&cm->obj);
+}
+
 static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 {
 	struct dapx_object *obj;

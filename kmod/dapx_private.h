@@ -54,7 +54,7 @@
 #ifndef _DAPX_PRIVATE_H
 #define _DAPX_PRIVATE_H
 
-#include <linux/completion.h>
+#include <linux/irq_work.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/llist.h>
@@ -512,6 +512,7 @@ struct dapx_ep {
 	struct ib_qp *qp;
 	struct ib_cq *cq;		/* sends, and receives unless @recv_cq */
 	struct ib_cq *recv_cq;		/* DAPX_EP_SOLICITED */
+	struct irq_work cq_irq_work;
 	enum ib_qp_state qp_state;
 	spinlock_t recv_cq_lock;	/* polling it */
 	struct work_struct recv_cq_work;
@@ -614,6 +615,7 @@ void dapx_cm_unclaim_request(struct dapx_cm *cm);
 void dapx_cm_request_accepted(struct dapx_cm *cm);
 bool dapx_cm_listener(struct dapx_cm *cm);
 void dapx_cm_expel(struct dapx_cm *cm);
+void dapx_cm_expel_cancel(struct dapx_cm *cm);
 int dapx_cm_timeout_ms(u64 deadline);
 bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr);
 

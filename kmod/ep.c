@@ -275,6 +275,29 @@ static void dapx_ep_work(struct work_struct *work)
 
 /* ---------------------------------------------------------------- queue pair */
 
+/*
+ * A software device makes completions in a kernel thread, from which a softirq is
+ * left to ksoftirqd: it would have to be scheduled against that thread and the
+ * processes that poll. On the way out of an interrupt it runs at once.
+ */
+static void dapx_cq_irq_work(struct irq_work *work)
+{
+	struct dapx_ep *ep = container_of(work, struct dapx_ep, cq_irq_work);
+
+	irq_poll_sched(&ep->cq->iop);
+}
+
+/* Called with the device's lock on the CQ: nothing is polled here. */
+static void dapx_cq_handler(struct ib_cq *cq, void *context)
+{
+	struct dapx_ep *ep = context;
+
+	if (in_interrupt())
+		irq_poll_sched(&cq->iop);
+	else
+		irq_work_queue(&ep->cq_irq_work);
+}
+
 static void dapx_qp_event(struct ib_event *event, void *context)
 {
 	struct dapx_ep *ep = context;
@@ -357,6 +380,7 @@ int dapx_ep_build_qp(struct dapx_ep *ep)
 		ep->cq = NULL;
 		goto err;
 	}
+	ep->cq->comp_handler = dapx_cq_handler;
 	if (lazy) {
 		recv_cq = ib_create_cq(ibdev, dapx_ep_recv_cq_handler, NULL, ep, &cq_attr);
 		if (IS_ERR(recv_cq)) {
@@ -394,8 +418,10 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep)
 		ib_destroy_qp(ep->qp);
 	ep->qp = NULL;
 	/* Receives of an SRQ are not waited for: what the device gave back is taken here. */
-	if (ep->cq)
+	if (ep->cq) {
+		irq_work_sync(&ep->cq_irq_work);
 		ib_process_cq_direct(ep->cq, -1);
+	}
 	if (ep->recv_cq) {
 		/* Without a queue pair nothing notifies any more. */
 		cancel_work_sync(&ep->recv_cq_work);
@@ -490,6 +516,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	mutex_init(&ep->qp_mutex);
 	spin_lock_init(&ep->recv_cq_lock);
 	INIT_WORK(&ep->recv_cq_work, dapx_ep_recv_cq_work);
+	init_irq_work(&ep->cq_irq_work, dapx_cq_irq_work);
 	init_waitqueue_head(&ep->drained);
 	INIT_WORK(&ep->work, dapx_ep_work);
 	INIT_DELAYED_WORK(&ep->deadline, dapx_ep_deadline);
@@ -715,8 +742,10 @@ static void dapx_ep_dismantle(struct dapx_ep *ep)
 
 	/* 3.: no connection manager, and no callback of it */
 	trace_dapx_teardown(&ep->obj, "cm");
-	if (ep->cm)
+	if (ep->cm) {
 		dapx_cm_shutdown(ep->cm);
+		dapx_cm_expel_cancel(ep->cm);
+	}
 
 	/* 4.: the device has nothing any more */
 	trace_dapx_teardown(&ep->obj, "drain");

@@ -436,7 +436,8 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	}
 	ret = cmd->cm ? dapx_ep_connect_by_id(ep, cmd->cm) : dapx_ep_connect_to(ep, cmd);
 	if (!ret && cmd->deadline != DAPX_NO_DEADLINE)
-		queue_delayed_work(dapx_wq, &ep->deadline,
+		/* Rounded up, and the current tick may be nearly over. */
+		queue_delayed_work(dapx_wq, &ep->deadline, 2 +
 				   nsecs_to_jiffies(cmd->deadline - min(cmd->deadline,
 									ktime_get_ns())));
 out_unlock:

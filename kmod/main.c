@@ -227,4 +227,5 @@ static void __exit dapx_exit(void)
 module_init(dapx_init);
 module_exit(dapx_exit);
 MODULE_DESCRIPTION("RDMA endpoints for user space, with a teardown that holds");
+MODULE_VERSION("0.1.0");
 MODULE_LICENSE("GPL");
