@@ -421,7 +421,8 @@ struct dapx_workq {
 	bool faulted;			/* an entry was */
 	bool stalled;			/* work waits for a free slot */
 	bool busy;			/* view.flags is only written */
-	u32 busy_mark;			/* with so many in flight no doorbell is needed */
+	u32 busy_from;			/* in flight: no doorbell needed from here on ... */
+	u32 busy_until;			/* ... until fewer than this are */
 	atomic_t outstanding;		/* what the device has */
 	struct dapx_slot *faulty;	/* completes when @outstanding is 0 */
 	struct llist_head free;

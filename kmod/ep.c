@@ -549,7 +549,8 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 			      attr->max_inline, dapx_send_done);
 	if (ret)
 		goto err;
-	ep->sq.busy_mark = clamp(ep->attr.send_depth / 2, 1U, 4U);
+	ep->sq.busy_from = clamp(ep->attr.send_depth / 2, 1U, 4U);
+	ep->sq.busy_until = 1;
 	if (attr->recv_depth) {
 		dapx_ring_view_init(&ep->rq.view, ep->ring, DAPX_EP_RECV_CONTROL_OFF, recv_off,
 				    ep->attr.recv_depth, recv_stride, &ep->recv_layout);
@@ -557,7 +558,8 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 				      dapx_recv_done);
 		if (ret)
 			goto err;
-		ep->rq.busy_mark = max(ep->attr.recv_depth / 2, 1U);
+		ep->rq.busy_from = max(ep->attr.recv_depth / 2, 1U);
+		ep->rq.busy_until = max(ep->attr.recv_depth / 4, 1U);
 	}
 	dapx_ep_update_modes(ep);
 	return ep;

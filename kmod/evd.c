@@ -241,14 +241,17 @@ void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port)
 static int dapx_evd_ring_create(struct dapx_context *ctx, u32 depth, struct dapx_ring **ring,
 				struct dapx_ring_view *view, struct dapx_ring_layout *layout)
 {
+	struct dapx_ring *new;
+
 	if (!depth || depth > dapx_max_ring_depth)
 		return -EINVAL;
 	depth = roundup_pow_of_two(depth);
-	*ring = dapx_ring_create(ctx, DAPX_EVD_ENTRIES_OFF +
-				 (size_t)depth * sizeof(struct dapx_event));
-	if (IS_ERR(*ring))
-		return PTR_ERR(*ring);
-	dapx_ring_view_init(view, *ring, 0, DAPX_EVD_ENTRIES_OFF, depth,
+	new = dapx_ring_create(ctx, DAPX_EVD_ENTRIES_OFF +
+			       (size_t)depth * sizeof(struct dapx_event));
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	*ring = new;
+	dapx_ring_view_init(view, new, 0, DAPX_EVD_ENTRIES_OFF, depth,
 			    sizeof(struct dapx_event), layout);
 	return 0;
 }

@@ -107,7 +107,8 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 			      dapx_srq_done);
 	if (ret)
 		return ret;
-	srq->rq.busy_mark = max(depth / 2, 1U);
+	srq->rq.busy_from = max(depth / 2, 1U);
+	srq->rq.busy_until = max(depth / 4, 1U);
 
 	srq->ibsrq = ib_create_srq(srq->pd->ibpd, &attr);
 	if (IS_ERR(srq->ibsrq)) {

@@ -6,10 +6,10 @@
  * that is done is done with the copy. It needs a slot, which it keeps until its
  * completion is in an EVD's ring.
  *
- * Doorbells: while so much is in flight that the device has enough to do, the
- * ring says BUSY. Whoever publishes work then may go on: each completion looks at
- * the ring again, and the one after which BUSY ends looks once more after it said
- * so.
+ * Doorbells: when so much is in flight that the device has enough to do, the ring
+ * says BUSY until it has nearly nothing left. Whoever publishes work then may go
+ * on: each completion looks at the ring again, and the one after which BUSY ends
+ * looks once more after it said so. A single request, or a few, never wait.
  */
 #include <linux/slab.h>
 
@@ -312,7 +312,8 @@ static bool dapx_workq_run_locked(struct dapx_workq *wq)
 		/* A stalled queue is looked at when an event finds room. */
 		busy = wq->stalled ||
 		       (wq->mode == DAPX_WORKQ_RUN &&
-			atomic_read(&wq->outstanding) >= wq->busy_mark) ||
+			atomic_read(&wq->outstanding) >=
+			(wq->busy ? wq->busy_until : wq->busy_from)) ||
 		       (wq->mode == DAPX_WORKQ_HOLD && wq->ops->hold_is_busy);
 		if (busy == wq->busy)
 			return fault;
@@ -374,11 +375,12 @@ void dapx_workq_retire(struct dapx_workq *wq)
 	u32 left = atomic_dec_return(&wq->outstanding);
 
 	/*
-	 * Without BUSY the process rings the doorbell; with it, and enough in flight,
-	 * a later completion comes here.
+	 * Without BUSY the process rings the doorbell; with it, and more in flight, a
+	 * later completion comes here. The last one also ends a flush or a stall.
 	 */
-	if (left < READ_ONCE(wq->busy_mark) ? READ_ONCE(wq->busy) || !left :
-	    READ_ONCE(*wq->view.tail) != READ_ONCE(wq->head))
+	if (!left || (READ_ONCE(wq->busy) &&
+		      (left < wq->busy_until ||
+		       READ_ONCE(*wq->view.tail) != READ_ONCE(wq->head))))
 		dapx_workq_run(wq);
 }
 
