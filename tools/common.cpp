@@ -184,4 +184,11 @@ void await_connection(dapx::Endpoint& endpoint, dapx::Evd& evd, const dapx::Addr
     throw Failure("interrupted");
 }
 
+Failure lost(const dapx::Address& peer, const dapx::Event& event)
+{
+    if (event.is_connection(dapx::Connection::disconnected))
+        return Failure("the server at " + peer.to_string() + " ended the connection");
+    return Failure("lost the connection to " + peer.to_string() + ": " + event.describe());
+}
+
 } // namespace tools

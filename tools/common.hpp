@@ -98,4 +98,7 @@ private:
 void await_connection(dapx::Endpoint& endpoint, dapx::Evd& evd, const dapx::Address& peer,
                       dapx::Deadline deadline);
 
+/// What to throw when @p event of a connection to @p peer is not what was waited for.
+Failure lost(const dapx::Address& peer, const dapx::Event& event);
+
 } // namespace tools

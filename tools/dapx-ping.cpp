@@ -187,7 +187,12 @@ public:
             fmt::print("PING {} from {} ({}): {}, {}\n", peer_.to_string(), source_.host(), device_,
                        op_name(), tools::bytes_text(options_.size));
         std::fflush(stdout);
-        ping_all();
+        try {
+            ping_all();
+        } catch (const tools::Failure&) {
+            report();
+            throw;
+        }
         report();
         // Where all went well the peer is told; where not, the process' end does it.
         (void)endpoint_.disconnect();
@@ -311,7 +316,7 @@ private:
         if (!event)
             return std::nullopt;
         if (!event->is_completion() || event->status() != dapx::Status::success)
-            throw tools::Failure(peer_.to_string() + ": " + event->describe());
+            throw tools::lost(peer_, *event);
         return end - start;
     }
 

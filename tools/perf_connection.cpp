@@ -116,7 +116,7 @@ dapx::Event Connection::next()
 bool Connection::handle(const dapx::Event& event)
 {
     if (!event.is_completion() || event.status() != dapx::Status::success)
-        throw tools::Failure(peer_.to_string() + ": " + event.describe());
+        throw tools::lost(peer_, event);
     if (event.wr_id() < control_wr_id)
         return true;
     Control control;
