@@ -340,7 +340,37 @@ int dapx_ep_access_flags(struct dapx_ep *ep)
 	return flags;
 }
 
-int dapx_ep_build_qp(struct dapx_ep *ep)
+/* What an endpoint needs of a device; made as a whole before the old one goes. */
+struct dapx_ep_qp {
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+	struct ib_cq *recv_cq;
+};
+
+static int dapx_ep_map_inline(struct dapx_ep *ep)
+{
+	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
+	size_t size = (size_t)ep->sq.view.depth * ep->sq.max_inline;
+	u64 dma;
+
+	if (!ep->sq.inline_data || ep->sq.inline_dma)
+		return 0;
+	dma = ib_dma_map_single(ibdev, ep->sq.inline_data, size, DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ibdev, dma))
+		return -ENOMEM;
+	ep->sq.inline_dma = dma;
+	return 0;
+}
+
+static void dapx_ep_unmap_inline(struct dapx_ep *ep)
+{
+	if (ep->sq.inline_dma)
+		ib_dma_unmap_single(ep->obj.ctx->dev->ibdev, ep->sq.inline_dma,
+				    (size_t)ep->sq.view.depth * ep->sq.max_inline, DMA_TO_DEVICE);
+	ep->sq.inline_dma = 0;
+}
+
+static int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_ep_qp *out)
 {
 	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
 	u32 recv_depth = ep->srq ? ep->srq->rq.view.depth : ep->attr.recv_depth;
@@ -359,58 +389,57 @@ int dapx_ep_build_qp(struct dapx_ep *ep)
 		.qp_type = IB_QPT_RC,
 	};
 	struct ib_cq_init_attr cq_attr = { .cqe = recv_depth };
-	struct ib_cq *recv_cq;
 	int ret;
 
-	if (ep->sq.inline_data) {
-		size_t size = (size_t)ep->sq.view.depth * ep->sq.max_inline;
-
-		ep->sq.inline_dma = ib_dma_map_single(ibdev, ep->sq.inline_data, size,
-						      DMA_TO_DEVICE);
-		if (ib_dma_mapping_error(ibdev, ep->sq.inline_dma)) {
-			ep->sq.inline_dma = 0;
-			return -ENOMEM;
-		}
-	}
+	ret = dapx_ep_map_inline(ep);
+	if (ret)
+		return ret;
 	/* Sized by this endpoint's own rings: it cannot overflow. */
-	ep->cq = ib_alloc_cq_any(ibdev, ep, ep->attr.send_depth + (lazy ? 0 : recv_depth),
-				 IB_POLL_SOFTIRQ);
-	if (IS_ERR(ep->cq)) {
-		ret = PTR_ERR(ep->cq);
-		ep->cq = NULL;
-		goto err;
-	}
-	ep->cq->comp_handler = dapx_cq_handler;
+	out->cq = ib_alloc_cq_any(ibdev, ep, ep->attr.send_depth + (lazy ? 0 : recv_depth),
+				  IB_POLL_SOFTIRQ);
+	if (IS_ERR(out->cq))
+		return PTR_ERR(out->cq);
+	out->cq->comp_handler = dapx_cq_handler;
+	out->recv_cq = NULL;
 	if (lazy) {
-		recv_cq = ib_create_cq(ibdev, dapx_ep_recv_cq_handler, NULL, ep, &cq_attr);
-		if (IS_ERR(recv_cq)) {
-			ret = PTR_ERR(recv_cq);
-			goto err;
+		out->recv_cq = ib_create_cq(ibdev, dapx_ep_recv_cq_handler, NULL, ep, &cq_attr);
+		if (IS_ERR(out->recv_cq)) {
+			ret = PTR_ERR(out->recv_cq);
+			goto err_cq;
 		}
-		/* Another thread may look for events already. */
-		spin_lock_bh(&ep->recv_cq_lock);
-		ep->recv_cq = recv_cq;
-		spin_unlock_bh(&ep->recv_cq_lock);
-		ib_req_notify_cq(recv_cq, IB_CQ_SOLICITED);
+		ib_req_notify_cq(out->recv_cq, IB_CQ_SOLICITED);
 	}
-	attr.send_cq = ep->cq;
-	attr.recv_cq = lazy ? ep->recv_cq : ep->cq;
-	ep->qp = ib_create_qp(ep->pd->ibpd, &attr);
-	if (IS_ERR(ep->qp)) {
-		ret = PTR_ERR(ep->qp);
-		ep->qp = NULL;
-		goto err;
+	attr.send_cq = out->cq;
+	attr.recv_cq = lazy ? out->recv_cq : out->cq;
+	out->qp = ib_create_qp(pd->ibpd, &attr);
+	if (IS_ERR(out->qp)) {
+		ret = PTR_ERR(out->qp);
+		goto err_recv_cq;
 	}
-	ep->qp_state = IB_QPS_RESET;
 	return 0;
 
-err:
-	dapx_ep_destroy_qp(ep);
-	return ret;
+err_recv_cq:
+	if (out->recv_cq)
+		ib_destroy_cq(out->recv_cq);
+err_cq:
+	ib_free_cq(out->cq);
+	/* rxe has a socket for each queue pair. */
+	return ret == -ENFILE ? -ENOMEM : ret;
+}
+
+static void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_ep_qp *new)
+{
+	ep->cq = new->cq;
+	ep->qp = new->qp;
+	/* Another thread may look for events already. */
+	spin_lock_bh(&ep->recv_cq_lock);
+	ep->recv_cq = new->recv_cq;
+	spin_unlock_bh(&ep->recv_cq_lock);
+	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
 }
 
 /* When this returns, no completion handler runs any more. */
-void dapx_ep_destroy_qp(struct dapx_ep *ep)
+static void dapx_ep_destroy_qp(struct dapx_ep *ep)
 {
 	struct ib_cq *recv_cq;
 
@@ -435,10 +464,6 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep)
 	if (ep->cq)
 		ib_free_cq(ep->cq);
 	ep->cq = NULL;
-	if (ep->sq.inline_dma)
-		ib_dma_unmap_single(ep->obj.ctx->dev->ibdev, ep->sq.inline_dma,
-				    (size_t)ep->sq.view.depth * ep->sq.max_inline, DMA_TO_DEVICE);
-	ep->sq.inline_dma = 0;
 	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
 }
 
@@ -637,6 +662,7 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_create *cmd = ucmd->cmd;
+	struct dapx_ep_qp new;
 	struct dapx_ep *ep;
 	int ret;
 
@@ -660,9 +686,10 @@ int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
 	ret = dapx_ep_use_objects(ep, cmd);
 	if (ret)
 		goto err;
-	ret = dapx_ep_build_qp(ep);
+	ret = dapx_ep_make_qp(ep, ep->pd, &new);
 	if (ret)
 		goto err;
+	dapx_ep_install_qp(ep, &new);
 
 	cmd->out_ep = ep->obj.handle;
 	cmd->out_qp_num = ep->qp->qp_num;
@@ -772,6 +799,7 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 	struct dapx_ep *ep = dapx_ep_of(obj);
 
 	dapx_ep_dismantle(ep);
+	dapx_ep_unmap_inline(ep);
 	dapx_ep_set_recv_evd(ep, NULL);
 	if (ep->connect_evd)
 		dapx_object_unuse(&ep->connect_evd->obj);
@@ -786,25 +814,28 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 /* Reset: ends as in a teardown, and begins anew. The endpoint's mutex is held. */
 int dapx_ep_renew(struct dapx_ep *ep)
 {
+	struct dapx_ep_qp new;
 	int ret;
 
+	/* First: without it nothing changes. */
+	ret = dapx_ep_make_qp(ep, ep->pd, &new);
+	if (ret)
+		return ret;
 	dapx_ep_dismantle(ep);
-	if (ep->sq.ops)
-		dapx_workq_reset(&ep->sq);
+	dapx_workq_reset(&ep->sq);
 	if (ep->rq.ops)
 		dapx_workq_reset(&ep->rq);
-	ret = dapx_ep_build_qp(ep);
+	dapx_ep_install_qp(ep, &new);
 
 	spin_lock_irq(&ep->lock);
 	ep->todo = 0;
 	ep->remote_qp_num = 0;
 	ep->peer_data_len = 0;
 	ep->dead = false;
-	if (!ret)
-		dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
+	dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
 	spin_unlock_irq(&ep->lock);
 	dapx_ep_update_modes(ep);
-	return ret;
+	return 0;
 }
 
 static int dapx_ep_free(struct dapx_object *obj, u32 free_flags)
@@ -1031,25 +1062,23 @@ static void dapx_ep_change_drop(struct dapx_ep_change *change)
 		dapx_object_unuse(change->connect_evd);
 }
 
-/* A new PD needs a new queue pair; the old one is put back if there is none to be had. */
+/* A new PD needs a new queue pair. */
 static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
 {
-	struct dapx_pd *old = ep->pd, *new = container_of(change->pd, struct dapx_pd, obj);
+	struct dapx_pd *old = ep->pd, *pd = container_of(change->pd, struct dapx_pd, obj);
+	struct dapx_ep_qp new;
 	int ret;
 
 	if (ep->rq.ops && ep->rq.head != READ_ONCE(*ep->rq.view.tail))
 		return -EBADFD;
 	if (atomic_read(&ep->rq.outstanding) || ep->qp_state != IB_QPS_RESET)
 		return -EBADFD;
-	dapx_ep_destroy_qp(ep);
-	ep->pd = new;
-	ret = dapx_ep_build_qp(ep);
-	if (ret) {
-		ep->pd = old;
-		if (old && dapx_ep_build_qp(ep))
-			dapx_ep_destroy_qp(ep);
+	ret = dapx_ep_make_qp(ep, pd, &new);
+	if (ret)
 		return ret;
-	}
+	dapx_ep_destroy_qp(ep);
+	dapx_ep_install_qp(ep, &new);
+	ep->pd = pd;
 	change->pd = old ? &old->obj : NULL;
 	return 0;
 }
