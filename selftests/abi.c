@@ -1333,7 +1333,7 @@ FIXTURE_VARIANT_ADD(cmd, cm_ack)
 		EXPECT_EQ(0, memcmp(__copy, arg, size));		\
 		OK(snapshot_take(self->w.fd, &__after));		\
 		EXPECT_TRUE(snapshot_same(&__before, &__after))		\
-			TH_LOG("the refused call changed something");	\
+			TH_LOG("the refused call changed %s", why());	\
 		__got;							\
 	})
 

@@ -726,7 +726,8 @@ TEST_F(cm, unreachable)
 	ASSERT_EQ(0, run("ip route add unreachable 203.0.113.0/24"));
 	/* With a source, its device would be searched for a neighbour. */
 	ASSERT_EQ(0, connect_nowhere(&self->a, &self->ea, "203.0.113.7", true,
-				     PATIENCE_MS / 2));
+				     PATIENCE_MS / 2))
+		TH_LOG("%s", strerror(errno));
 	OK(expect_connection(&self->a.conn, self->ea.handle,
 			     DAPX_CONNECTION_UNREACHABLE, NULL));
 	run("ip route delete unreachable 203.0.113.0/24");

@@ -872,11 +872,41 @@ int snapshot_take(int fd, struct snapshot *snapshot)
 	}
 }
 
+/* Notes which member of which answer is another one now. */
+static void note_difference(const struct snapshot *before,
+			    const struct snapshot *after)
+{
+	size_t entry = 0, at = 0, size;
+	const char *name;
+
+	while (at < before->size && at < after->size &&
+	       before->data[at] == after->data[at])
+		at++;
+	if (at == before->size || at == after->size) {
+		because("there are more or fewer objects");
+		return;
+	}
+	/* Each entry begins with its own length. */
+	for (;;) {
+		size = *(const __u32 *)(before->data + entry);
+		if (!size || at < entry + size)
+			break;
+		entry += size;
+	}
+	name = size == sizeof(struct dapx_ep_query) ? "ep_query" :
+	       size == sizeof(struct dapx_cm_query) ? "cm_query" :
+						      "query_object";
+	because("struct dapx_%s, offset %zu: 0x%x, then 0x%x", name, at - entry,
+		before->data[at], after->data[at]);
+}
+
 bool snapshot_same(struct snapshot *before, struct snapshot *after)
 {
 	bool same = before->size == after->size &&
 		    !memcmp(before->data, after->data, before->size);
 
+	if (!same)
+		note_difference(before, after);
 	free(before->data);
 	free(after->data);
 	memset(before, 0, sizeof(*before));

@@ -210,7 +210,7 @@ struct snapshot {
 };
 
 int snapshot_take(int fd, struct snapshot *snapshot);
-/* True if nothing changed; drops both. */
+/* True if nothing changed, else why() says what; drops both. */
 bool snapshot_same(struct snapshot *before, struct snapshot *after);
 
 /* ---- endpoints ---- */

@@ -743,8 +743,8 @@ TEST_F(fail, each)
 			/* Whatever failed, nothing happened. */
 			OK(snapshot_take(fd, &after));
 			EXPECT_TRUE(snapshot_same(&before, &after))
-				TH_LOG("failure %u (%s) changed something", n,
-				       strerror(error));
+				TH_LOG("failure %u (%s) changed %s", n,
+				       strerror(error), why());
 			/* And it can be had now. */
 			failed++;
 			ret = ioctl(fd, variant->request, self->good);

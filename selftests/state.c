@@ -547,8 +547,9 @@ TEST_F(cell, every_operation)
 				       strerror(ret));
 			OK(snapshot_take(s->b.fd, &after));
 			EXPECT_TRUE(snapshot_same(&before, &after))
-				TH_LOG("%s in %s was refused and changed something",
-				       op->name, state_names[variant->state]);
+				TH_LOG("%s in %s was refused and changed %s",
+				       op->name, state_names[variant->state],
+				       why());
 			EXPECT_EQ(tail, *s->b.conn.ring.tail);
 			EXPECT_EQ(variant->state, ep_shown_state(&s->subject));
 		} else {
