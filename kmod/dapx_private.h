@@ -47,6 +47,7 @@
  *	dapx_device_event()	process (work)	none
  *	dapx_evd_post()		any		ep->lock, cm->lock, wq->lock
  *	dapx_workq_run()	process, softirq	context->sem, recv_cq_lock
+ *	dapx_workq_linger_over()	softirq		none
  *	ep->work, ep->deadline	process (work)	none
  *	dapx_context_teardown()	process		none
  *	mmu_notifier release	process		SRCU read side
@@ -54,6 +55,7 @@
 #ifndef _DAPX_PRIVATE_H
 #define _DAPX_PRIVATE_H
 
+#include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -318,6 +320,7 @@ struct dapx_evd {
 	struct dapx_ring *ring;
 	struct dapx_ring_view view;
 	u32 tail;
+	u32 unread;			/* when the last event came; read without the lock */
 	u32 attention;			/* index behind the last event that wakes WAIT_SOLICITED */
 	struct list_head backlog;
 	bool dead;
@@ -393,6 +396,9 @@ struct dapx_slot {
 struct dapx_workq_ops {
 	bool hold_is_busy;	/* what is held is looked at without a doorbell */
 	bool fault_at_once;	/* not when what the device has is done: it may never be */
+	bool lingers;		/* BUSY may outlast the last completion */
+	u32 busy_from;		/* in flight: no doorbell needed from here on ... */
+	u32 busy_until;		/* ... until fewer than this are; both less if the ring is small */
 	enum dapx_workq_mode (*mode)(struct dapx_workq *wq);
 	/* fill in the event from the entry's copy */
 	void (*prepare)(struct dapx_workq *wq, struct dapx_slot *slot);
@@ -405,6 +411,10 @@ struct dapx_workq_ops {
 	/* where a software-made completion goes; NULL: nowhere */
 	struct dapx_evd *(*evd)(struct dapx_workq *wq);
 };
+
+/* Posted receives: enough for what arrives until the ring is looked at again. */
+#define DAPX_RECV_BUSY_FROM 32
+#define DAPX_RECV_BUSY_UNTIL 16
 
 /* A ring of work and its one consumer. */
 struct dapx_workq {
@@ -421,8 +431,11 @@ struct dapx_workq {
 	bool faulted;			/* an entry was */
 	bool stalled;			/* work waits for a free slot */
 	bool busy;			/* view.flags is only written */
-	u32 busy_from;			/* in flight: no doorbell needed from here on ... */
-	u32 busy_until;			/* ... until fewer than this are */
+	bool lingering;			/* @linger will look at the ring */
+	ktime_t busy_since;
+	struct hrtimer linger;
+	u32 busy_from;
+	u32 busy_until;
 	atomic_t outstanding;		/* what the device has */
 	struct dapx_slot *faulty;	/* completes when @outstanding is 0 */
 	struct llist_head free;
@@ -443,6 +456,7 @@ void dapx_workq_reset(struct dapx_workq *wq);
 void dapx_workq_update_mode(struct dapx_workq *wq);
 int dapx_workq_run(struct dapx_workq *wq);
 void dapx_workq_limit(struct dapx_workq *wq, bool limited);
+void dapx_workq_quiesce(struct dapx_workq *wq);
 bool dapx_workq_idle(struct dapx_workq *wq);
 void dapx_workq_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status);
 void dapx_workq_retire(struct dapx_workq *wq);

@@ -93,6 +93,8 @@ static struct dapx_evd *dapx_recv_evd(struct dapx_workq *wq)
 static const struct dapx_workq_ops dapx_recv_ops = {
 	.hold_is_busy = true,
 	.fault_at_once = true,
+	.busy_from = DAPX_RECV_BUSY_FROM,
+	.busy_until = DAPX_RECV_BUSY_UNTIL,
 	.mode = dapx_recv_mode,
 	.prepare = dapx_recv_prepare,
 	.post = dapx_recv_post,
@@ -574,8 +576,6 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 			      attr->max_inline, dapx_send_done);
 	if (ret)
 		goto err;
-	ep->sq.busy_from = clamp(ep->attr.send_depth / 2, 1U, 4U);
-	ep->sq.busy_until = 1;
 	if (attr->recv_depth) {
 		dapx_ring_view_init(&ep->rq.view, ep->ring, DAPX_EP_RECV_CONTROL_OFF, recv_off,
 				    ep->attr.recv_depth, recv_stride, &ep->recv_layout);
@@ -583,8 +583,6 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 				      dapx_recv_done);
 		if (ret)
 			goto err;
-		ep->rq.busy_from = max(ep->attr.recv_depth / 2, 1U);
-		ep->rq.busy_until = max(ep->attr.recv_depth / 4, 1U);
 	}
 	dapx_ep_update_modes(ep);
 	return ep;
@@ -728,6 +726,7 @@ void dapx_ep_stop(struct dapx_ep *ep)
 	cancel_work_sync(&ep->work);
 	cancel_delayed_work_sync(&ep->deadline);
 	dapx_ep_update_modes(ep);
+	dapx_workq_quiesce(&ep->sq);
 	dapx_ep_qp_to_error(ep);
 }
 

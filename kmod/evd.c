@@ -117,6 +117,7 @@ void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
 		smp_mb();
 		dapx_evd_flush_locked(evd);
 	}
+	WRITE_ONCE(evd->unread, dapx_evd_count(evd));
 	if (evd->eventfd)
 		eventfd_signal(evd->eventfd);
 	spin_unlock_irqrestore(&evd->lock, flags);

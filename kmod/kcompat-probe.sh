@@ -26,6 +26,8 @@ probe have_vm_flags_set '#include <linux/mm.h>' \
 	'vm_flags_set((struct vm_area_struct *)NULL, VM_DONTCOPY);'
 probe have_eventfd_signal_one_arg '#include <linux/eventfd.h>' \
 	'eventfd_signal((struct eventfd_ctx *)NULL);'
+probe have_hrtimer_setup '#include <linux/hrtimer.h>' \
+	'hrtimer_setup((struct hrtimer *)NULL, NULL, CLOCK_MONOTONIC, HRTIMER_MODE_REL);'
 
 : >"$work/Kbuild"
 for name in "${names[@]}"; do

@@ -7,6 +7,7 @@
 #define _DAPX_KCOMPAT_H
 
 #include <linux/eventfd.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 
 #include "kcompat_config.h"
@@ -22,6 +23,17 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 /* Linux 6.8 */
 #ifndef HAVE_EVENTFD_SIGNAL_ONE_ARG
 #define eventfd_signal(ctx) eventfd_signal(ctx, 1)
+#endif
+
+/* Linux 6.13 */
+#ifndef HAVE_HRTIMER_SETUP
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
 #endif
 
 #endif /* _DAPX_KCOMPAT_H */

@@ -204,6 +204,9 @@ static struct dapx_evd *dapx_send_evd(struct dapx_workq *wq)
 }
 
 const struct dapx_workq_ops dapx_send_ops = {
+	.lingers = true,
+	.busy_from = 4,
+	.busy_until = 1,
 	.mode = dapx_send_mode,
 	.prepare = dapx_send_prepare,
 	.post = dapx_send_post,

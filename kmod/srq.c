@@ -72,6 +72,8 @@ static struct dapx_evd *dapx_srq_evd(struct dapx_workq *wq)
 }
 
 static const struct dapx_workq_ops dapx_srq_ops = {
+	.busy_from = DAPX_RECV_BUSY_FROM,
+	.busy_until = DAPX_RECV_BUSY_UNTIL,
 	.mode = dapx_srq_mode,
 	.prepare = dapx_recv_prepare,
 	.post = dapx_srq_post,
@@ -107,8 +109,6 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 			      dapx_srq_done);
 	if (ret)
 		return ret;
-	srq->rq.busy_from = max(depth / 2, 1U);
-	srq->rq.busy_until = max(depth / 4, 1U);
 
 	srq->ibsrq = ib_create_srq(srq->pd->ibpd, &attr);
 	if (IS_ERR(srq->ibsrq)) {

@@ -10,7 +10,14 @@
  * says BUSY until it has nearly nothing left. Whoever publishes work then may go
  * on: each completion looks at the ring again, and the one after which BUSY ends
  * looks once more after it said so. A single request, or a few, never wait.
+ *
+ * Small requests may be done before the process publishes the next one, so that
+ * little is ever in flight. But a process with unread events is not waiting for
+ * these requests: then a single one is enough for BUSY, which outlasts the last
+ * completion by as long as the device was busy, DAPX_LINGER_MAX at the most. A timer
+ * then looks at what was published meanwhile, and the device gets it in one go.
  */
+#include <linux/hrtimer.h>
 #include <linux/slab.h>
 
 #include "dapx_private.h"
@@ -18,6 +25,13 @@
 
 /* Each round takes a ring's worth at the most; more is left to another context. */
 #define DAPX_RUN_ROUNDS 2
+
+/* Events that a process leaves unread while it goes on publishing. */
+#define DAPX_BEHIND 4
+
+#define DAPX_LINGER_MAX (100 * NSEC_PER_USEC)
+
+static enum hrtimer_restart dapx_workq_linger_over(struct hrtimer *timer);
 
 u32 dapx_send_stride(u32 max_sge, u32 max_inline)
 {
@@ -117,6 +131,9 @@ int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, voi
 	wq->obj = obj;
 	spin_lock_init(&wq->lock);
 	init_llist_head(&wq->free);
+	hrtimer_setup(&wq->linger, dapx_workq_linger_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	wq->busy_from = clamp(depth / 2, 1, ops->busy_from);
+	wq->busy_until = clamp(depth / 4, 1, ops->busy_until);
 	wq->max_sge = max_sge;
 	wq->max_inline = max_inline;
 	wq->slots = kvcalloc(depth, sizeof(*wq->slots), GFP_KERNEL_ACCOUNT);
@@ -179,6 +196,7 @@ void dapx_workq_reset(struct dapx_workq *wq)
 	wq->corrupt = false;
 	wq->limited = false;
 	wq->stalled = false;
+	wq->lingering = false;
 	spin_unlock_bh(&wq->lock);
 }
 
@@ -261,6 +279,42 @@ static u32 dapx_workq_tail(struct dapx_workq *wq)
 	return tail;
 }
 
+/* The process has events to read of what it published. */
+static bool dapx_workq_behind(struct dapx_workq *wq)
+{
+	struct dapx_evd *evd = wq->ops->evd(wq);
+
+	return evd && READ_ONCE(evd->unread) >= DAPX_BEHIND;
+}
+
+/* Whether what is published from now on is looked at without a doorbell. */
+static bool dapx_workq_has_next_look(struct dapx_workq *wq)
+{
+	u32 outstanding = atomic_read(&wq->outstanding);
+
+	/* When an event finds room. */
+	if (wq->stalled)
+		return true;
+	if (wq->mode == DAPX_WORKQ_HOLD)
+		return wq->ops->hold_is_busy;
+	if (wq->mode != DAPX_WORKQ_RUN)
+		return false;
+	if (outstanding >= (wq->busy ? wq->busy_until : wq->busy_from))
+		return true;
+	if (!wq->ops->lingers)
+		return false;
+	if (outstanding)
+		return dapx_workq_behind(wq);
+	if (!wq->lingering && wq->busy && dapx_workq_behind(wq) &&
+	    hrtimer_resolution < DAPX_LINGER_MAX) {
+		wq->lingering = true;
+		hrtimer_start(&wq->linger,
+			      min_t(ktime_t, ktime_get() - wq->busy_since, DAPX_LINGER_MAX),
+			      HRTIMER_MODE_REL_SOFT);
+	}
+	return wq->lingering;
+}
+
 /* Returns whether a fault came to light. */
 static bool dapx_workq_run_locked(struct dapx_workq *wq)
 {
@@ -309,14 +363,11 @@ static bool dapx_workq_run_locked(struct dapx_workq *wq)
 			return true;
 		}
 
-		/* A stalled queue is looked at when an event finds room. */
-		busy = wq->stalled ||
-		       (wq->mode == DAPX_WORKQ_RUN &&
-			atomic_read(&wq->outstanding) >=
-			(wq->busy ? wq->busy_until : wq->busy_from)) ||
-		       (wq->mode == DAPX_WORKQ_HOLD && wq->ops->hold_is_busy);
+		busy = dapx_workq_has_next_look(wq);
 		if (busy == wq->busy)
 			return fault;
+		if (busy && wq->ops->lingers)
+			wq->busy_since = ktime_get();
 		dapx_workq_set_flags(wq, busy);
 		if (busy)
 			return fault;
@@ -342,6 +393,30 @@ int dapx_workq_run(struct dapx_workq *wq)
 	if (fault && wq->ops->fault)
 		wq->ops->fault(wq);
 	return corrupt ? -EBADMSG : 0;
+}
+
+static enum hrtimer_restart dapx_workq_linger_over(struct hrtimer *timer)
+{
+	struct dapx_workq *wq = container_of(timer, struct dapx_workq, linger);
+
+	spin_lock_bh(&wq->lock);
+	wq->lingering = false;
+	wq->busy_since = ktime_get();
+	/* In vain: not again before the process has rung. */
+	if (READ_ONCE(*wq->view.tail) == wq->head && !atomic_read(&wq->outstanding)) {
+		dapx_workq_set_flags(wq, false);
+		/* As in dapx_workq_run_locked(). */
+		smp_mb();
+	}
+	spin_unlock_bh(&wq->lock);
+	dapx_workq_run(wq);
+	return HRTIMER_NORESTART;
+}
+
+/* In mode STOP: when this returns, no timer looks at the ring any more. */
+void dapx_workq_quiesce(struct dapx_workq *wq)
+{
+	hrtimer_cancel(&wq->linger);
 }
 
 /* From now on nothing more is taken than what is published now; or as before. */

@@ -1225,6 +1225,42 @@ TEST_F(work, busy_needs_no_doorbell)
 	}
 }
 
+/*
+ * With events unread, BUSY outlasts the last completion, and what is published
+ * before it ends is taken all the same.
+ */
+TEST_F(work, busy_lingers)
+{
+	unsigned int n = count(500, 20000), round, i, batch = 6, left = 0;
+	struct dapx_event event;
+
+	for (round = 0; round < n; round++) {
+		__u64 deadline = in_ms(PATIENCE_MS);
+
+		for (i = 0; i <= batch; i++)
+			OK(ep_recv(&self->eb, i, TARGET, 8));
+		for (i = 0; i < batch; i++)
+			OK(ep_send(&self->ea, i, SOURCE, 8));
+		while (ring_used(&self->a.done.ring) < batch)
+			ASSERT_GT(deadline, now_ns());
+		/* Now, or a little later. */
+		deadline = now_ns() + dice() % 150 * 1000;
+		while (round % 2 && now_ns() < deadline)
+			;
+		if (ring_flags(&self->ea.send) & DAPX_RING_BUSY)
+			left++;
+		OK(ep_send(&self->ea, batch, SOURCE, 8));
+		for (i = 0; i <= batch; i++) {
+			OK(expect_completion(&self->a.done, i,
+					     DAPX_STATUS_SUCCESS, NULL));
+			OK(evd_next(&self->b.recv, &event, PATIENCE_MS));
+		}
+	}
+	TH_LOG("%u of %u doorbells left out", left, n);
+	sleep_ms(GLANCE_MS);
+	EXPECT_EQ(0, ring_flags(&self->ea.send) & DAPX_RING_BUSY);
+}
+
 /* The same for receives: few doorbells while enough are posted, none lost. */
 TEST_F(work, receive_doorbells)
 {

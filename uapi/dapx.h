@@ -341,8 +341,9 @@ struct dapx_ring_layout {
 /**
  * enum dapx_ring_flags - The flags word of a ring
  * @DAPX_RING_BUSY: work rings: the kernel will look at the ring again by itself,
- *	so that DAPX_DOORBELL is not needed. Needs a full barrier between
- *	moving the tail and reading this
+ *	so that DAPX_DOORBELL is not needed: at the next completion, or, if the
+ *	process has several events unread, within 100 microseconds. Needs a
+ *	full barrier between moving the tail and reading this
  * @DAPX_RING_BACKLOG: EVD rings: events wait in the kernel for room, or to be
  *	asked for; DAPX_DOORBELL on the EVD moves them. Needs a full barrier
  *	between moving the head and reading this
