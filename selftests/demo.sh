@@ -1,8 +1,35 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# 'make demo', in the virtual machine: a file goes from a process on one RDMA host to a process on the other.
 set -euo pipefail
-rping -s -a 10.0.0.2 -C 5 -S 65536 2>/dev/null &
-sleep 1
-rping -c -a 10.0.0.2 -I 10.0.0.1 -C 5 -S 65536 2>/dev/null
-wait
-echo "5 rounds of 64 KiB from rxe0 to rxe1"
+
+tools=${DAPX_BUILD:-build}/tools
+work=$(mktemp -d)
+server=''
+trap '[[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+
+# What a machine surely has: its kernel, with some of its modules.
+cd "$DAPX_KERNEL_DIR"
+tar -cf "$work/kernel.tar" "boot/vmlinuz-$(uname -r)" \
+	"lib/modules/$(uname -r)/kernel"/{arch,crypto,fs,lib,net,sound,drivers/net}
+cd "$OLDPWD"
+
+echo "Linux $(uname -r), two RDMA hosts: $DAPX_DEV has $DAPX_IP, $DAPX_PEER_DEV has $DAPX_PEER_IP"
+echo
+"$tools/dapxctl" devices
+echo
+"$tools/dapx-perf" --server --once --device "$DAPX_PEER_DEV" --output "$work/received.tar" >"$work/server.log" 2>&1 &
+server=$!
+for ((i = 0; i < 100; i++)); do
+	[[ ! -s $work/server.log ]] || break
+	sleep 0.1
+done
+if ! "$tools/dapx-perf" --device "$DAPX_DEV" --file "$work/kernel.tar" "$DAPX_PEER_IP"; then
+	cat "$work/server.log"
+	exit 1
+fi
+wait "$server" || { cat "$work/server.log"; exit 1; }
+server=''
+cmp "$work/kernel.tar" "$work/received.tar"
+echo "received.tar, which the other process wrote, is kernel.tar to the last byte"

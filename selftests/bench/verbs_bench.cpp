@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// The workloads over libibverbs.
+#include "workloads.hpp"
+
+#include <cerrno>
+#include <infiniband/verbs.h>
+#include <utility>
+
+namespace {
+
+using namespace bench;
+
+class Device {
+public:
+    Device(const std::string& name, std::span<std::byte> memory)
+        : local(ipv4_gid(name)), memory(memory)
+    {
+        ibv_device** list = ibv_get_device_list(nullptr);
+        for (ibv_device** device = list; device != nullptr && *device != nullptr; ++device)
+            if (name == ibv_get_device_name(*device))
+                context = ibv_open_device(*device);
+        if (context == nullptr)
+            die("cannot open %s: %m", name.c_str());
+        ibv_free_device_list(list);
+        pd = ibv_alloc_pd(context);
+        if (pd == nullptr)
+            die("ibv_alloc_pd: %m");
+        mr = ibv_reg_mr(pd, memory.data(), memory.size(),
+                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (mr == nullptr)
+            die("ibv_reg_mr: %m");
+    }
+
+    LocalGid local;
+    std::span<std::byte> memory;
+    ibv_context* context = nullptr;
+    ibv_pd* pd;
+    ibv_mr* mr;
+};
+
+class Endpoint {
+public:
+    Endpoint(Device& device, Depths depths) : device_(&device)
+    {
+        cq_ = ibv_create_cq(device.context, static_cast<int>(depths.send + depths.recv), nullptr,
+                            nullptr, 0);
+        if (cq_ == nullptr)
+            die("ibv_create_cq: %m");
+        ibv_qp_init_attr init{};
+        init.send_cq = cq_;
+        init.recv_cq = cq_;
+        init.cap = {.max_send_wr = depths.send,
+                    .max_recv_wr = depths.recv,
+                    .max_send_sge = 1,
+                    .max_recv_sge = 1,
+                    .max_inline_data = small_size};
+        init.qp_type = IBV_QPT_RC;
+        qp_ = ibv_create_qp(device.pd, &init);
+        if (qp_ == nullptr)
+            die("ibv_create_qp: %m");
+        ibv_qp_attr attr{};
+        attr.qp_state = IBV_QPS_INIT;
+        attr.port_num = port;
+        attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+        modify(attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    }
+
+    [[nodiscard]] Address address() const
+    {
+        return {.qp_num = qp_->qp_num,
+                .rkey = device_->mr->rkey,
+                .memory = reinterpret_cast<std::uint64_t>(device_->memory.data()),
+                .gid = device_->local.gid};
+    }
+
+    void connect(const Address& peer)
+    {
+        ibv_qp_attr attr{};
+        attr.qp_state = IBV_QPS_RTR;
+        attr.path_mtu = static_cast<ibv_mtu>(path_mtu);
+        attr.dest_qp_num = peer.qp_num;
+        attr.rq_psn = 0;
+        attr.max_dest_rd_atomic = 1;
+        attr.min_rnr_timer = min_rnr_timer;
+        attr.ah_attr.is_global = 1;
+        attr.ah_attr.port_num = port;
+        attr.ah_attr.grh.sgid_index = device_->local.index;
+        attr.ah_attr.grh.hop_limit = hop_limit;
+        std::copy(peer.gid.begin(), peer.gid.end(), attr.ah_attr.grh.dgid.raw);
+        modify(attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+        attr.qp_state = IBV_QPS_RTS;
+        attr.sq_psn = 0;
+        attr.timeout = timeout;
+        attr.retry_cnt = retries;
+        attr.rnr_retry = retries;
+        attr.max_rd_atomic = 1;
+        modify(attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                         IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+    }
+
+    void send()
+    {
+        ibv_sge segment = whole_memory(small_size);
+        ibv_send_wr request{};
+        request.sg_list = &segment;
+        request.num_sge = 1;
+        request.opcode = IBV_WR_SEND;
+        request.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+        post(request);
+    }
+
+    void write(const Address& peer)
+    {
+        ibv_sge segment = whole_memory(large_size);
+        ibv_send_wr request{};
+        request.sg_list = &segment;
+        request.num_sge = 1;
+        request.opcode = IBV_WR_RDMA_WRITE;
+        request.send_flags = IBV_SEND_SIGNALED;
+        request.wr.rdma = {.remote_addr = peer.memory, .rkey = peer.rkey};
+        post(request);
+    }
+
+    void receive()
+    {
+        ibv_sge segment = whole_memory(small_size);
+        ibv_recv_wr request{};
+        request.sg_list = &segment;
+        request.num_sge = 1;
+        ibv_recv_wr* bad = nullptr;
+        if (const int error = ibv_post_recv(qp_, &request, &bad); error != 0)
+            die("ibv_post_recv: errno %d", error);
+    }
+
+    Done poll()
+    {
+        ibv_wc completion;
+        const int count = ibv_poll_cq(cq_, 1, &completion);
+        if (count == 0)
+            return Done::nothing;
+        if (count < 0 || completion.status != IBV_WC_SUCCESS)
+            die("a request failed: %s",
+                count < 0 ? "ibv_poll_cq" : ibv_wc_status_str(completion.status));
+        return (completion.opcode & IBV_WC_RECV) != 0 ? Done::received : Done::sent;
+    }
+
+private:
+    [[nodiscard]] ibv_sge whole_memory(std::uint32_t length) const
+    {
+        return {.addr = reinterpret_cast<std::uint64_t>(device_->memory.data()),
+                .length = length,
+                .lkey = device_->mr->lkey};
+    }
+
+    void post(ibv_send_wr& request)
+    {
+        ibv_send_wr* bad = nullptr;
+        if (const int error = ibv_post_send(qp_, &request, &bad); error != 0)
+            die("ibv_post_send: errno %d", error);
+    }
+
+    void modify(ibv_qp_attr& attr, int mask)
+    {
+        if (const int error = ibv_modify_qp(qp_, &attr, mask); error != 0)
+            die("ibv_modify_qp: errno %d", error);
+    }
+
+    Device* device_;
+    ibv_cq* cq_;
+    ibv_qp* qp_;
+};
+
+struct Verbs {
+    using Device = ::Device;
+    using Endpoint = ::Endpoint;
+};
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    return bench::main<Verbs>(argc, argv);
+}

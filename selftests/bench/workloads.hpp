@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// What is measured, whatever the API. An Api has
+//
+//   Api::Device(name, memory)          the device, with all of memory registered
+//   Api::Endpoint(device, depths)      fit to receive, not connected
+//     address(), connect(peer)         by exchange of queue pair numbers
+//     send(), write(peer), receive()   post one request, signalled, or one receive
+//     poll()                           takes one completion, if there is one
+#pragma once
+
+#include "bench.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <unistd.h>
+#include <vector>
+
+namespace bench {
+
+/// One connection, and what is under way on it.
+template <class Api> class Connection {
+public:
+    Connection(End& end, Depths depths, std::size_t memory = 4096)
+        : memory_(allocate(memory)), device_(end.device, memory_), endpoint_(device_, depths),
+          depths_(depths)
+    {
+        for (std::uint32_t i = 0; i < depths.recv; ++i)
+            endpoint_.receive();
+        end.peer.send(endpoint_.address());
+        peer_ = end.peer.template receive<Address>();
+        endpoint_.connect(peer_);
+        end.peer.meet();
+    }
+
+    /// Posts an 8-byte message when less than @p limit requests are under way.
+    void send(std::uint32_t limit)
+    {
+        await_sent(limit);
+        endpoint_.send();
+        ++requests_;
+    }
+
+    /// Posts a write of 64 KiB.
+    void write(std::uint32_t limit)
+    {
+        await_sent(limit);
+        endpoint_.write(peer_);
+        ++requests_;
+    }
+
+    /// Waits until less than @p limit requests are under way.
+    void await_sent(std::uint32_t limit)
+    {
+        while (requests_ >= limit)
+            poll();
+    }
+
+    /// Waits for a message; its receive has to be posted anew.
+    void await_message()
+    {
+        while (messages_ == 0)
+            poll();
+        --messages_;
+    }
+
+    void receive() { endpoint_.receive(); }
+
+    bool poll()
+    {
+        switch (endpoint_.poll()) {
+        case Done::nothing:
+            return false;
+        case Done::sent:
+            --requests_;
+            return true;
+        case Done::received:
+            ++messages_;
+            return true;
+        }
+        return false;
+    }
+
+    [[nodiscard]] std::uint32_t messages() const { return messages_; }
+
+private:
+    std::span<std::byte> memory_;
+    typename Api::Device device_;
+    typename Api::Endpoint endpoint_;
+    Depths depths_;
+    Address peer_{};
+    std::uint32_t requests_ = 0;
+    std::uint32_t messages_ = 0;
+};
+
+/// Small messages there and back, one at a time: half of the samples took at most "latency".
+template <class Api> void latency(End& end, unsigned count)
+{
+    constexpr std::uint32_t depth = 64;
+    Connection<Api> connection(end, {depth, depth});
+    const unsigned warm_up = count / 10;
+    std::vector<double> samples;
+    samples.reserve(warm_up + count);
+    for (unsigned i = 0; i < warm_up + count; ++i) {
+        const auto start = Clock::now();
+        if (end.client)
+            connection.send(depth);
+        connection.await_message();
+        if (!end.client)
+            connection.send(depth);
+        samples.push_back(seconds(Clock::now() - start));
+        connection.receive();
+    }
+    connection.await_sent(1);
+    end.peer.meet();
+    if (!end.client)
+        return;
+    samples.erase(samples.begin(), samples.begin() + warm_up);
+    std::sort(samples.begin(), samples.end());
+    report("latency", samples[samples.size() / 2] * 1e6);
+    report("minimum", samples.front() * 1e6);
+    report("p90", samples[samples.size() * 9 / 10] * 1e6);
+    report("p99", samples[samples.size() * 99 / 100] * 1e6);
+}
+
+/// Small messages in one direction, posted one at a time with at most @p in_flight under way.
+template <class Api> class Stream {
+public:
+    Stream(End& end, std::uint32_t in_flight)
+        : end_(end), in_flight_(in_flight), connection_(end, {in_flight, recv_depth})
+    {
+    }
+
+    void send(unsigned count)
+    {
+        for (unsigned i = 0; i < count; ++i, ++sent_) {
+            // Never more messages than receives: the server tells through shared memory.
+            while (sent_ - end_.shared.taken.load(std::memory_order_acquire) >= recv_depth)
+                connection_.poll();
+            connection_.send(in_flight_);
+        }
+    }
+
+    void take(unsigned count)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            connection_.await_message();
+            connection_.receive();
+            end_.shared.taken.fetch_add(1, std::memory_order_release);
+        }
+    }
+
+    void finish() { connection_.await_sent(1); }
+
+private:
+    static constexpr std::uint32_t recv_depth = 256;
+
+    End& end_;
+    std::uint32_t in_flight_;
+    std::uint64_t sent_ = 0;
+    Connection<Api> connection_;
+};
+
+template <class Api> void rate(End& end, unsigned count)
+{
+    Stream<Api> stream(end, 32);
+    if (end.client) {
+        stream.send(count / 10);
+        const auto start = Clock::now();
+        stream.send(count);
+        stream.finish();
+        report("rate", count / seconds(Clock::now() - start));
+    } else {
+        stream.take(count / 10 + count);
+    }
+    end.peer.meet();
+}
+
+/// System calls of posting small messages with 64 under way, and of posting receives.
+template <class Api> void small_doorbells(End& end, unsigned count)
+{
+    Stream<Api> stream(end, 64);
+    SystemCalls calls;
+    if (end.client) {
+        stream.send(count / 10);
+        calls.take();
+        stream.send(count);
+        report("calls_per_send", static_cast<double>(calls.take()) / count);
+        stream.finish();
+    } else {
+        stream.take(count / 10);
+        calls.take();
+        stream.take(count);
+        report("calls_per_receive", static_cast<double>(calls.take()) / count);
+    }
+    end.peer.meet();
+}
+
+/// Writes of 64 KiB into the server's memory, while it sleeps.
+template <class Api> void bandwidth(End& end, unsigned count)
+{
+    constexpr std::uint32_t in_flight = 16;
+    Connection<Api> connection(end, {in_flight, 1}, large_size);
+    if (end.client) {
+        for (unsigned i = 0; i < count / 10; ++i)
+            connection.write(in_flight);
+        const std::uint64_t link_before = link_bytes();
+        const auto start = Clock::now();
+        for (unsigned i = 0; i < count; ++i)
+            connection.write(in_flight);
+        connection.await_sent(1);
+        const double time = seconds(Clock::now() - start);
+        const std::uint64_t payload = std::uint64_t{count} * large_size;
+        if (link_bytes() - link_before < payload)
+            die("the link between the devices carried less than the payload");
+        report("bandwidth", static_cast<double>(payload) / time / (1 << 20));
+    }
+    end.peer.meet();
+}
+
+/// System calls of posting large writes with 64 under way, so that the device is never idle.
+template <class Api> void large_doorbells(End& end, unsigned count)
+{
+    constexpr std::uint32_t depth = 64;
+    Connection<Api> connection(end, {depth, 1}, large_size);
+    if (end.client) {
+        SystemCalls calls;
+        for (std::uint32_t i = 0; i < depth; ++i)
+            connection.write(depth);
+        calls.take();
+        for (unsigned i = 0; i < count; ++i)
+            connection.write(depth);
+        report("calls_per_write", static_cast<double>(calls.take()) / count);
+        connection.await_sent(1);
+    }
+    end.peer.meet();
+}
+
+/// System calls of polling: while there is nothing, and while there are completions.
+template <class Api> void polls(End& end, unsigned count)
+{
+    constexpr std::uint32_t depth = 64;
+    Connection<Api> connection(end, {depth, depth});
+    if (end.client) {
+        for (std::uint32_t i = 0; i < depth; ++i)
+            connection.send(depth);
+        connection.await_sent(1);
+        end.peer.meet();
+    } else {
+        SystemCalls calls;
+        for (unsigned i = 0; i < count; ++i)
+            if (connection.poll())
+                break;
+        while (connection.messages() < depth)
+            connection.poll();
+        for (unsigned i = 0; i < count; ++i)
+            connection.poll();
+        report("calls", static_cast<double>(calls.take()));
+        end.peer.meet();
+    }
+}
+
+/// Many connected endpoints of depth 64: the memory of one, and the time that all of a killed
+/// process take to go.
+template <class Api> void endpoints_of_end(End& end, unsigned count)
+{
+    constexpr Depths depths{64, 64};
+    const std::span<std::byte> memory = allocate(4096);
+    typename Api::Device device(end.device, memory);
+    std::vector<typename Api::Endpoint> endpoints;
+    endpoints.reserve(count);
+    const auto make = [&](unsigned number) {
+        std::vector<Address> own(number);
+        for (Address& address : own) {
+            endpoints.emplace_back(device, depths);
+            address = endpoints.back().address();
+        }
+        for (unsigned i = 0; i < number; ++i) {
+            end.peer.send(own[i]);
+            endpoints[endpoints.size() - number + i].connect(end.peer.template receive<Address>());
+        }
+        end.peer.meet();
+    };
+
+    // The first one makes what is there once, and is not counted.
+    make(1);
+    end.controller.meet();
+    end.controller.meet();
+    make(count);
+    end.controller.meet();
+    for (;;)
+        pause();
+}
+
+template <class Api> void endpoints(unsigned count)
+{
+    const Controller ends([count](End& end) { endpoints_of_end<Api>(end, count); });
+    const unsigned before_all = queue_pairs(ends.client_device());
+    ends.meet();
+    const double before = kernel_memory();
+    ends.meet();
+    ends.meet();
+    report("memory", (kernel_memory() - before) / (2 * count));
+    const auto start = Clock::now();
+    ends.kill_client(before_all);
+    report("gone", seconds(Clock::now() - start));
+    ends.kill_server();
+}
+
+/// bench-API WORKLOAD COUNT
+template <class Api> int main(int argc, char** argv)
+{
+    const std::string_view workload = argc == 3 ? argv[1] : "";
+    const auto count = static_cast<unsigned>(argc == 3 ? std::atoi(argv[2]) : 0);
+    const auto run = [](auto body) { Controller(body).join(); };
+    alarm(300);
+    if (workload == "latency")
+        run([=](End& end) { latency<Api>(end, count); });
+    else if (workload == "rate")
+        run([=](End& end) { rate<Api>(end, count); });
+    else if (workload == "bandwidth")
+        run([=](End& end) { bandwidth<Api>(end, count); });
+    else if (workload == "small-doorbells")
+        run([=](End& end) { small_doorbells<Api>(end, count); });
+    else if (workload == "large-doorbells")
+        run([=](End& end) { large_doorbells<Api>(end, count); });
+    else if (workload == "polls")
+        run([=](End& end) { polls<Api>(end, count); });
+    else if (workload == "endpoints")
+        endpoints<Api>(count);
+    else
+        die("usage: %s latency|rate|bandwidth|small-doorbells|large-doorbells|polls|endpoints COUNT",
+            argv[0]);
+    return 0;
+}
+
+} // namespace bench
