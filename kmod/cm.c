@@ -37,6 +37,15 @@ int dapx_cm_timeout_ms(u64 deadline)
 		     DAPX_RESOLVE_TIMEOUT_MS);
 }
 
+/*
+ * Some routes are known to lead nowhere when they are looked up, others only later:
+ * to the process both are an event.
+ */
+bool dapx_cm_no_route(int error)
+{
+	return error == -EHOSTUNREACH || error == -ENETUNREACH;
+}
+
 static int dapx_cm_create_id(struct dapx_cm *cm)
 {
 	struct rdma_cm_id *id;
@@ -833,6 +842,10 @@ static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd,
 		ret = rdma_resolve_addr(cm->id, src, (struct sockaddr *)&cmd->dst, timeout_ms);
 	else
 		ret = rdma_resolve_route(cm->id, timeout_ms);
+	if (addr && dapx_cm_no_route(ret)) {
+		dapx_cm_event(cm, node, DAPX_CM_BOUND, DAPX_CM_ADDR_ERROR, ret);
+		return 0;
+	}
 	if (ret) {
 		spin_lock_irq(&cm->lock);
 		cm->state = from;

@@ -630,6 +630,7 @@ bool dapx_cm_listener(struct dapx_cm *cm);
 void dapx_cm_expel(struct dapx_cm *cm);
 void dapx_cm_expel_cancel(struct dapx_cm *cm);
 int dapx_cm_timeout_ms(u64 deadline);
+bool dapx_cm_no_route(int error);
 bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr);
 
 #endif /* _DAPX_PRIVATE_H */

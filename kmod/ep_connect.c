@@ -370,6 +370,10 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 	if (!ret) {
 		ret = rdma_resolve_addr(cm->id, src, (struct sockaddr *)&cmd->dst,
 					dapx_cm_timeout_ms(cmd->deadline));
+		if (dapx_cm_no_route(ret)) {
+			dapx_ep_connect_failed(ep, DAPX_CONNECTION_UNREACHABLE, ret, NULL, 0);
+			ret = 0;
+		}
 		if (ret && !dapx_ep_leave_active(ep))
 			ret = 0;
 	}

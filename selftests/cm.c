@@ -920,11 +920,23 @@ TEST_F(cm, resolve_errors)
 				  1000));
 	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_ERROR, &event));
 	EXPECT_GT(0, event.cm.error);
-	EXPECT_EQ(DAPX_CM_ENDED, QUERY(&self->a, cm).out_state);
+	EXPECT_EQ(DAPX_CM_BOUND, QUERY(&self->a, cm).out_state);
 	EXPECT_ERRNO(EBADFD, resolve_route(&self->a, cm));
-	EXPECT_ERRNO(EBADFD, resolve_addr(&self->a, cm, self->b.addr, 7, NULL,
-					  1000));
 	EXPECT_ERRNO(EBADFD, bind_to(&self->a, cm, self->a.addr, 0));
+	/* Another address may be tried. */
+	ASSERT_EQ(0, resolve_addr(&self->a, cm, self->b.addr, 7, NULL,
+				  PATIENCE_MS));
+	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_RESOLVED, NULL));
+
+	/* A route that is known to lead nowhere. */
+	cm = NEW(&self->a);
+	run("ip route delete unreachable 203.0.113.0/24");
+	ASSERT_EQ(0, run("ip route add unreachable 203.0.113.0/24"));
+	ASSERT_EQ(0, resolve_addr(&self->a, cm, "203.0.113.7", 7, NULL,
+				  PATIENCE_MS));
+	run("ip route delete unreachable 203.0.113.0/24");
+	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_ERROR, &event));
+	EXPECT_GT(0, event.cm.error);
 
 	/* Reached, but by another device. */
 	cm = NEW(&self->a);
