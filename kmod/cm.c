@@ -334,7 +334,7 @@ static struct dapx_ep *dapx_cm_make_candidate(struct dapx_cm *listener)
 
 /* A failure makes rdma_cm reject the request and destroy @id. */
 static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
-			   struct rdma_cm_event *event)
+			       struct rdma_cm_event *event)
 {
 	struct dapx_context *ctx = listener->obj.ctx;
 	const struct rdma_conn_param *conn = &event->param.conn;

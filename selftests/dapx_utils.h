@@ -84,6 +84,7 @@ static inline int _test_cmd_##lower(int fd, struct dapx_##lower *cmd)	\
 	cmd->size = sizeof(*cmd);					\
 	return dapx_ioctl(fd, DAPX_##upper, cmd);			\
 }
+
 #define DAPX_COMMAND DAPX_COMMAND_WRAPPER
 #include "dapx_commands.h"
 #undef DAPX_COMMAND

@@ -581,6 +581,7 @@ FIXTURE_VARIANT_ADD(fail, attach)
 	.base = bare_file,
 	.on_bare_file = true,
 };
+
 FIXTURE_VARIANT_ADD(fail, query_device)
 	FAIL(query_device, QUERY_DEVICE, nothing_needed);
 FIXTURE_VARIANT_ADD(fail, query_object)

@@ -146,8 +146,8 @@ Controller::Controller(const std::function<void(End&)>& body)
     : client_{environment("DAPX_DEV", "rxe0"), -1, Channel(-1)},
       server_{environment("DAPX_PEER_DEV", "rxe1"), -1, Channel(-1)}
 {
-    void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         die("no memory: %m");
     auto* shared = new (memory) Shared{};

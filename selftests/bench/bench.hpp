@@ -101,7 +101,8 @@ private:
 
 /// Memory that both ends see: what they tell each other without a system call or a message.
 struct Shared {
-    std::atomic<std::uint64_t> taken; ///< messages that the server has taken and posted receives for
+    std::atomic<std::uint64_t>
+        taken; ///< messages that the server has taken and posted receives for
 };
 
 /// One of the two processes that talk to each other.
