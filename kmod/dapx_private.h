@@ -562,7 +562,6 @@ void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 wh
 void dapx_ep_broken(struct dapx_ep *ep);
 void dapx_ep_failed(struct dapx_ep *ep, enum dapx_status status);
 void dapx_ep_stop(struct dapx_ep *ep);
-int dapx_ep_renew(struct dapx_ep *ep);
 void dapx_ep_completed(struct dapx_ep *ep);
 void dapx_ep_arm(struct dapx_ep *ep);
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask);

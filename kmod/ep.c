@@ -429,6 +429,15 @@ err_cq:
 	return ret == -ENFILE ? -ENOMEM : ret;
 }
 
+/* One that was not installed. */
+static void dapx_ep_discard_qp(const struct dapx_ep_qp *new)
+{
+	ib_destroy_qp(new->qp);
+	if (new->recv_cq)
+		ib_destroy_cq(new->recv_cq);
+	ib_free_cq(new->cq);
+}
+
 static void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 {
 	ep->cq = new->cq;
@@ -810,21 +819,14 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 		dapx_object_unuse(&ep->pd->obj);
 }
 
-/* Reset: ends as in a teardown, and begins anew. The endpoint's mutex is held. */
-int dapx_ep_renew(struct dapx_ep *ep)
+/* Ends as in a teardown, and begins anew. The endpoint's mutex is held. */
+static void dapx_ep_renew(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 {
-	struct dapx_ep_qp new;
-	int ret;
-
-	/* First: without it nothing changes. */
-	ret = dapx_ep_make_qp(ep, ep->pd, &new);
-	if (ret)
-		return ret;
 	dapx_ep_dismantle(ep);
 	dapx_workq_reset(&ep->sq);
 	if (ep->rq.ops)
 		dapx_workq_reset(&ep->rq);
-	dapx_ep_install_qp(ep, &new);
+	dapx_ep_install_qp(ep, new);
 
 	spin_lock_irq(&ep->lock);
 	ep->todo = 0;
@@ -834,7 +836,6 @@ int dapx_ep_renew(struct dapx_ep *ep)
 	dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
 	spin_unlock_irq(&ep->lock);
 	dapx_ep_update_modes(ep);
-	return 0;
 }
 
 static int dapx_ep_free(struct dapx_object *obj, u32 free_flags)
@@ -1281,6 +1282,53 @@ int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
 		ret = dapx_ep_modify_qp(ep, cmd);
 	else
 		ret = dapx_ep_modify_fields(ep, cmd);
+	mutex_unlock(&obj->mutex);
+	dapx_object_put(obj);
+	return ret;
+}
+
+int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd)
+{
+	struct dapx_ep_reset *cmd = ucmd->cmd;
+	struct dapx_object *obj;
+	struct dapx_ep_qp new;
+	struct dapx_ep *ep;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ep = dapx_ep_of(obj);
+
+	mutex_lock(&obj->mutex);
+	if (ep->dead) {
+		ret = -ENOENT;
+		goto out;
+	}
+	switch (READ_ONCE(ep->state)) {
+	case DAPX_EP_UNCONNECTED:
+		cmd->out_qp_num = ep->qp ? ep->qp->qp_num : 0;
+		ret = dapx_respond(ucmd);
+		break;
+	case DAPX_EP_DISCONNECTED:
+		/* What may fail comes first: then nothing has changed. */
+		ret = dapx_ep_make_qp(ep, ep->pd, &new);
+		if (ret)
+			break;
+		cmd->out_qp_num = new.qp->qp_num;
+		ret = dapx_respond(ucmd);
+		if (ret)
+			dapx_ep_discard_qp(&new);
+		else
+			dapx_ep_renew(ep, &new);
+		break;
+	default:
+		ret = -EBADFD;
+		break;
+	}
+out:
 	mutex_unlock(&obj->mutex);
 	dapx_object_put(obj);
 	return ret;

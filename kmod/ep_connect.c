@@ -646,35 +646,3 @@ out:
 	dapx_object_put(obj);
 	return ret;
 }
-
-/* --------------------------------------------------------------------- reset */
-
-int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd)
-{
-	struct dapx_ep_reset *cmd = ucmd->cmd;
-	struct dapx_object *obj;
-	struct dapx_ep *ep;
-	int ret = 0;
-
-	if (cmd->flags)
-		return -EOPNOTSUPP;
-	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	ep = container_of(obj, struct dapx_ep, obj);
-
-	mutex_lock(&obj->mutex);
-	if (ep->dead)
-		ret = -ENOENT;
-	else if (ep->state == DAPX_EP_DISCONNECTED)
-		ret = dapx_ep_renew(ep);
-	else if (ep->state != DAPX_EP_UNCONNECTED)
-		ret = -EBADFD;
-	if (!ret) {
-		cmd->out_qp_num = ep->qp ? ep->qp->qp_num : 0;
-		ret = dapx_respond(ucmd);
-	}
-	mutex_unlock(&obj->mutex);
-	dapx_object_put(obj);
-	return ret;
-}
