@@ -168,7 +168,8 @@ public:
           peer_(must(dapx::Address::parse(options.host, options.port))),
           source_(tools::choose_source(options.source, device_, peer_)),
           context_(must(dapx::Context::open(device_))), pd_(must(dapx::Pd::create(context_))),
-          evd_(must(dapx::Evd::create(context_, {.depth = 64}))), memory_(2 * options.size),
+          evd_(must(dapx::Evd::create(context_, {.depth = 64}))),
+          memory_(std::size_t{2} * options.size),
           region_(must(dapx::MemoryRegion::create(pd_, memory_.span(), dapx::Access::local_write))),
           out_(memory_.part(0, options.size)), in_(memory_.part(options.size, options.size)),
           endpoint_(must(dapx::Endpoint::create(pd_, evd_, endpoint_options(context_))))
@@ -337,7 +338,7 @@ private:
             state = state * 6364136223846793005 + 1442695040888963407;
             b = static_cast<std::byte>(state >> 56);
         }
-        std::fill(in_.begin(), in_.end(), std::byte{0});
+        std::ranges::fill(in_, std::byte{0});
     }
 
     void report() const

@@ -70,7 +70,7 @@ Nanoseconds Latencies::percentile(double percent) const
     if (samples_.empty())
         return {};
     if (!sorted_) {
-        std::sort(samples_.begin(), samples_.end());
+        std::ranges::sort(samples_);
         sorted_ = true;
     }
     const double rank = std::ceil(percent / 100 * static_cast<double>(samples_.size()));
@@ -107,7 +107,7 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows,
     for (const auto& row : rows) {
         std::string line;
         for (std::size_t i = 0; i < row.size(); ++i) {
-            const bool to_right = std::find(right.begin(), right.end(), i) != right.end();
+            const bool to_right = std::ranges::find(right, i) != right.end();
             line += to_right ? fmt::format("{:>{}}", row[i], widths[i])
                              : fmt::format("{:<{}}", row[i], widths[i]);
             line += "  ";

@@ -133,8 +133,9 @@ bool Connection::handle(const dapx::Event& event)
 Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
                           const OnProgress& on_progress)
 {
+    const std::uint32_t depth = std::max<std::uint32_t>(options.depth, 1);
     Stream result;
-    std::vector<dapx::Deadline> starts(options.timed ? options.depth : 0);
+    std::vector<dapx::Deadline> starts(options.timed ? depth : 0);
     if (options.timed)
         result.latencies.reserve(options.count);
     const std::uint64_t doorbells = endpoint_.send_doorbells();
@@ -145,10 +146,9 @@ Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
     while (more || done < posted) {
         if (options.count == 0)
             more = more && dapx::Clock::now() < options.until && !tools::interrupted();
-        while (more && posted - done < options.depth &&
-               (!options.needs_credit || posted < credit_)) {
+        while (more && posted - done < depth && (!options.needs_credit || posted < credit_)) {
             if (options.timed)
-                starts[posted % options.depth] = dapx::Clock::now();
+                starts[posted % depth] = dapx::Clock::now();
             const bool last_of_batch = (posted + 1) % options.batch == 0;
             must(post_one(posted, last_of_batch ? dapx::Doorbell::now : dapx::Doorbell::later),
                  "post");
@@ -164,7 +164,7 @@ Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
             if (!handle(event))
                 continue;
             if (options.timed)
-                result.latencies.add(dapx::Clock::now() - starts[event.wr_id() % options.depth]);
+                result.latencies.add(dapx::Clock::now() - starts[event.wr_id() % depth]);
             ++done;
         } while (evd_.poll(event));
         if (on_progress)

@@ -110,9 +110,7 @@ void Server::handle(const dapx::Event& event)
 
 void Server::handle_request(const dapx::Event& event)
 {
-    const auto listener =
-        std::find_if(listeners_.begin(), listeners_.end(),
-                     [&](const dapx::CmId& id) { return id.handle() == event.handle(); });
+    const auto listener = std::ranges::find(listeners_, event.handle(), &dapx::CmId::handle);
     if (listener == listeners_.end())
         return;
     auto request = dapx::CmId::request(*listener, event);

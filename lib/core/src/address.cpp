@@ -89,13 +89,12 @@ Result<std::vector<Address>> Address::of_device(const std::string& device,
     const std::unique_ptr<::ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
     for (const ::ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
         if (entry->ifa_addr == nullptr ||
-            std::find(netdevs.begin(), netdevs.end(), entry->ifa_name) == netdevs.end())
+            std::ranges::find(netdevs, entry->ifa_name) == netdevs.end())
             continue;
         if (const Address address(*entry->ifa_addr); address)
             addresses.push_back(address);
     }
-    std::stable_sort(addresses.begin(), addresses.end(),
-                     [](const Address& a, const Address& b) { return rank(a) < rank(b); });
+    std::ranges::stable_sort(addresses, {}, rank);
     return addresses;
 }
 

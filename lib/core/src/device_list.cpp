@@ -42,8 +42,7 @@ DeviceInfo read_device(const std::string& name, const std::string& sysfs) noexce
             .netdev = netdevs.empty() ? std::string() : netdevs.front(),
         });
     }
-    std::sort(device.ports.begin(), device.ports.end(),
-              [](const PortInfo& a, const PortInfo& b) { return a.number < b.number; });
+    std::ranges::sort(device.ports, {}, &PortInfo::number);
     device.transport =
         transport(detail::read_line(path + "/node_type"),
                   device.ports.empty() ? std::string() : device.ports.front().link_layer);

@@ -268,7 +268,7 @@ Result<void> Endpoint::qp_ready_to_receive(const ReadyToReceive& path) noexcept
     argument.qp_state = DAPX_QP_RTR;
     argument.dest_qp_num = path.dest_qp_num;
     argument.rq_psn = path.rq_psn;
-    std::copy(path.dgid.begin(), path.dgid.end(), argument.dgid);
+    std::ranges::copy(path.dgid, argument.dgid);
     argument.dlid = path.dlid;
     argument.sgid_index = path.sgid_index;
     argument.hop_limit = path.hop_limit;

@@ -18,7 +18,7 @@ std::string class_path(const std::string& device, const std::string& sysfs) noex
 
 void add_once(std::vector<std::string>& names, const std::string& name) noexcept
 {
-    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+    if (!name.empty() && std::ranges::find(names, name) == names.end())
         names.push_back(name);
 }
 
@@ -55,7 +55,7 @@ std::vector<std::string> list_directory(const std::string& path) noexcept
     std::error_code error;
     for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
         names.push_back(it->path().filename().string());
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     return names;
 }
 
