@@ -219,6 +219,9 @@ u64 dapx_device_caps(const struct dapx_device *dev)
 		caps |= DAPX_DEVICE_IWARP;
 	else
 		caps |= DAPX_DEVICE_IMM | DAPX_DEVICE_QP_EXCHANGE;
+	/* siw's CQs notify of solicited requests, not of receives. */
+	if (dev->ibdev->ops.driver_id != RDMA_DRIVER_SIW)
+		caps |= DAPX_DEVICE_SOLICITED;
 	return caps;
 }
 

@@ -516,7 +516,8 @@ int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr
 	const struct ib_device_attr *dev = &ctx->dev->ibdev->attrs;
 	u32 max_depth = dapx_device_max_depth(ctx->dev);
 
-	if (attr->flags & ~DAPX_EP_SOLICITED)
+	if (attr->flags & ~DAPX_EP_SOLICITED ||
+	    (attr->flags && !(dapx_device_caps(ctx->dev) & DAPX_DEVICE_SOLICITED)))
 		return -EOPNOTSUPP;
 	if (!attr->send_depth || attr->send_depth > max_depth || attr->recv_depth > max_depth ||
 	    (srq && attr->recv_depth))

@@ -78,12 +78,12 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 	ret = -EINVAL;
 	if (!cmd->length || cmd->length > ibdev->attrs.max_mr_size)
 		goto err_pd;
-	ret = -EOPNOTSUPP;
-	if (access & IB_ACCESS_REMOTE_ATOMIC && ibdev->attrs.atomic_cap == IB_ATOMIC_NONE)
-		goto err_pd;
 	/* ib_reg_user_mr() leaves this to its callers. */
 	ret = ib_check_mr_access(ibdev, access);
 	if (ret)
+		goto err_pd;
+	ret = -EOPNOTSUPP;
+	if (access & IB_ACCESS_REMOTE_ATOMIC && ibdev->attrs.atomic_cap == IB_ATOMIC_NONE)
 		goto err_pd;
 
 	obj = dapx_object_alloc(ctx, &dapx_mr_class);

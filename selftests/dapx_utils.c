@@ -668,6 +668,11 @@ int host_attach(struct host *host)
 		return because("DAPX_ATTACH to %s: %m", host->device);
 	if (_test_cmd_query_device(host->fd, &host->limits))
 		return because("DAPX_QUERY_DEVICE of %s: %m", host->device);
+	host->sge = EP_SGE;
+	if (host->limits.out_max_send_sge < host->sge)
+		host->sge = host->limits.out_max_send_sge;
+	if (host->limits.out_max_recv_sge < host->sge)
+		host->sge = host->limits.out_max_recv_sge;
 	return 0;
 }
 
@@ -925,8 +930,8 @@ void ep_usual(const struct host *host, struct dapx_ep_create *cmd)
 	cmd->connect_evd = host->conn.handle;
 	cmd->attr.send_depth = EP_DEPTH;
 	cmd->attr.recv_depth = EP_DEPTH;
-	cmd->attr.max_send_sge = EP_SGE;
-	cmd->attr.max_recv_sge = EP_SGE;
+	cmd->attr.max_send_sge = host->sge;
+	cmd->attr.max_recv_sge = host->sge;
 	cmd->attr.max_inline = EP_INLINE;
 	cmd->attr.max_rd_atomic = 8;
 	cmd->attr.max_dest_rd_atomic = 8;
@@ -1037,6 +1042,34 @@ int ep_await_state(const struct ep *ep, __u32 state)
 		sleep_ms(1);
 	}
 	return 0;
+}
+
+int expect_refusal(struct ep *ep, __u64 wr_id)
+{
+	struct evd *conn = &ep->host->conn;
+	struct dapx_event event;
+
+	if (!on_siw()) {
+		if (expect_completion(&ep->host->done, wr_id,
+				      DAPX_STATUS_REMOTE_ACCESS, NULL))
+			return -1;
+		return expect_connection(conn, ep->handle,
+					 DAPX_CONNECTION_BROKEN, NULL);
+	}
+	if (evd_next(&ep->host->done, &event, PATIENCE_MS))
+		return -1;
+	if (event.type != DAPX_EVENT_COMPLETION ||
+	    event.completion.wr_id != wr_id)
+		return because("%s instead of 0x%llx", event_text(&event),
+			       wr_id);
+	if (evd_next(conn, &event, PATIENCE_MS))
+		return -1;
+	if (event.type != DAPX_EVENT_CONNECTION || event.handle != ep->handle ||
+	    (event.connection.what != DAPX_CONNECTION_BROKEN &&
+	     event.connection.what != DAPX_CONNECTION_DISCONNECTED))
+		return because("%s instead of a broken connection",
+			       event_text(&event));
+	return ep_await_state(ep, DAPX_EP_DISCONNECTED);
 }
 
 int ep_push_send(struct ep *ep, const struct dapx_send_wr *wr, const void *rest)

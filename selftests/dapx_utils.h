@@ -173,6 +173,7 @@ struct host {
 	const char *addr;
 	const char *addr6;
 	struct dapx_query_device limits;
+	__u32 sge;			/* of its endpoints */
 	__u32 pd;
 	struct evd done;		/* completions of requests */
 	struct evd recv;		/* completions of receives */
@@ -217,7 +218,7 @@ bool snapshot_same(struct snapshot *before, struct snapshot *after);
 /* ---- endpoints ---- */
 
 #define EP_DEPTH 64
-#define EP_SGE 8
+#define EP_SGE 8	/* or what the device has: host.sge */
 #define EP_INLINE 64
 
 struct ep {
@@ -243,6 +244,11 @@ int ep_destroy(struct ep *ep);
 void ep_forget(struct ep *ep);
 __u32 ep_state(const struct ep *ep);
 /* Waits until the endpoint has this state. */
+/*
+ * The peer refuses what the request does there, and the connection is broken. On
+ * iWARP a write is done when it is sent: there the connection's end is all.
+ */
+int expect_refusal(struct ep *ep, __u64 wr_id);
 int ep_await_state(const struct ep *ep, __u32 state);
 __u32 ep_shown_state(const struct ep *ep);
 

@@ -875,6 +875,11 @@ TEST_F(evd, solicited)
 
 	ep_usual(&self->b, &cmd);
 	cmd.attr.flags = DAPX_EP_SOLICITED;
+	if (!(self->b.limits.out_caps & DAPX_DEVICE_SOLICITED)) {
+		EXPECT_ERRNO(EOPNOTSUPP, _test_cmd_ep_create(self->b.fd, &cmd));
+		SKIP(return, "%s tells no solicited receives apart",
+		     self->b.device);
+	}
 	OK(ep_make(&self->b, &cmd, &ep));
 	OK(connect_cm(&self->ea, &ep));
 	for (i = 0; i < 8; i++)

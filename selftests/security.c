@@ -196,7 +196,7 @@ TEST_F(security, key_of_another_process)
 	wr.remote_addr = (uintptr_t)victim.mem;
 	wr.rkey = victim.rkey;
 	OK(ep_post_send(&self->ea, &wr, &sge));
-	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_REMOTE_ACCESS, NULL));
+	OK(expect_refusal(&self->ea, 1));
 	EXPECT_EQ(0, self->a.mem[0]);
 	host_close(&victim);
 }
@@ -333,7 +333,7 @@ TEST_F(security, rings_are_zeroed)
 		dirty_memory();
 		OK(evd_make(self->a.fd, 1024, 0, &evd));
 		EXPECT_EQ(-1, dirty_byte(&evd.ring, NULL));
-		OK(srq_make(&self->a, 64, 8, &srq));
+		OK(srq_make(&self->a, 64, self->a.sge, &srq));
 		EXPECT_EQ(-1, dirty_byte(&srq.ring, NULL));
 		OK(ep_create(&self->a, &ep));
 		/* The flags of its receive ring: not ready for them. */

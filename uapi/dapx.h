@@ -172,6 +172,7 @@ struct dapx_attach {
  * @DAPX_DEVICE_IWARP: an iWARP device: no immediate data, no QP number exchange
  * @DAPX_DEVICE_IMM: immediate data
  * @DAPX_DEVICE_QP_EXCHANGE: endpoints can be connected by exchanging QP numbers
+ * @DAPX_DEVICE_SOLICITED: solicited receives are told apart (DAPX_EP_SOLICITED)
  */
 enum dapx_device_cap {
 	DAPX_DEVICE_ATOMICS = 1 << 0,
@@ -179,6 +180,7 @@ enum dapx_device_cap {
 	DAPX_DEVICE_IWARP = 1 << 2,
 	DAPX_DEVICE_IMM = 1 << 3,
 	DAPX_DEVICE_QP_EXCHANGE = 1 << 4,
+	DAPX_DEVICE_SOLICITED = 1 << 5,
 };
 
 /**
@@ -892,8 +894,9 @@ enum dapx_ep_state {
 /**
  * enum dapx_ep_flags - dapx_ep_attr.flags
  * @DAPX_EP_SOLICITED: its receives tell apart whether their sender asked for
- *	attention. The price: its receive EVD always shows DAPX_RING_BACKLOG, as
- *	other receives are fetched when they are asked for
+ *	attention; needs DAPX_DEVICE_SOLICITED. The price: its receive EVD always
+ *	shows DAPX_RING_BACKLOG, as other receives are fetched when they are
+ *	asked for
  */
 enum dapx_ep_flags {
 	DAPX_EP_SOLICITED = 1 << 0,

@@ -36,6 +36,7 @@ enum class DeviceCap : std::uint64_t {
     iwarp = DAPX_DEVICE_IWARP,             ///< an iWARP device
     imm = DAPX_DEVICE_IMM,                 ///< immediate data
     qp_exchange = DAPX_DEVICE_QP_EXCHANGE, ///< can connect by exchange of QP numbers
+    solicited = DAPX_DEVICE_SOLICITED,     ///< tells solicited receives apart
 };
 template <> inline constexpr bool is_flags<DeviceCap> = true;
 
