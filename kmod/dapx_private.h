@@ -388,8 +388,10 @@ struct dapx_slot {
 	struct ib_cqe cqe;
 	struct dapx_event_node node;
 	struct dapx_workq *wq;
-	struct llist_node free;
-	bool signaled;
+	union {
+		struct llist_node free;		/* while nothing uses it */
+		bool signaled;			/* while a request does */
+	};
 };
 
 /* What send queues, receive queues and SRQs do differently. */

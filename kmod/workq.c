@@ -126,6 +126,8 @@ int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, voi
 {
 	u32 depth = wq->view.depth, i;
 
+	/* Each power of two of them is a power of two of bytes, as the allocator has them. */
+	BUILD_BUG_ON(sizeof(struct dapx_slot) > 128);
 	wq->ops = ops;
 	wq->owner = owner;
 	wq->obj = obj;
