@@ -179,11 +179,24 @@ static int scene_open(struct scene *s)
 
 static void scene_close(struct scene *s)
 {
+	struct dapx_cm_reject reject = { .cm = s->other_request };
+	bool active = s->subject.state &&
+		      ep_shown_state(&s->subject) == DAPX_EP_ACTIVE_PENDING;
+
 	ep_forget(&s->subject);
 	ep_forget(&s->peer);
 	ring_unmap(&s->evd.ring);
-	host_close(&s->a);
+	/*
+	 * Who has a request to answer goes first: an iWARP device does not let go of
+	 * an attempt before that.
+	 */
+	if (s->other_request)
+		_test_cmd_cm_reject(s->b.fd, &reject);
+	if (active)
+		host_close(&s->a);
 	host_close(&s->b);
+	if (!active)
+		host_close(&s->a);
 }
 
 /* A request at b that any endpoint of b could be given. */
