@@ -1254,6 +1254,24 @@ static void run_on(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
+/* What is where, for a message. */
+static const char *under_way(struct ep *from, struct ep *to)
+{
+	struct dapx_ep_query sender = { .ep = from->handle };
+	struct dapx_ep_query receiver = { .ep = to->handle };
+	static char text[256];
+
+	_test_cmd_ep_query(from->host->fd, &sender);
+	_test_cmd_ep_query(to->host->fd, &receiver);
+	snprintf(text, sizeof(text),
+		 "%u requests and %u receives under way, %u and %u in the rings, flags %x and %x, %u events",
+		 sender.out_requests, receiver.out_receives,
+		 ring_used(&from->send), ring_used(&to->recv),
+		 ring_flags(&from->send), ring_flags(&to->recv),
+		 ring_used(&from->host->done.ring));
+	return text;
+}
+
 /*
  * With events unread, BUSY outlasts the last completion, and what is published
  * before it ends is taken all the same.
@@ -1274,7 +1292,9 @@ TEST_F(work, busy_lingers)
 			OK(ep_send(&self->ea, i, SOURCE, 8));
 		run_on(1);
 		while (ring_used(&self->a.done.ring) < batch) {
-			ASSERT_GT(deadline, now_ns());
+			ASSERT_GT(deadline, now_ns())
+				TH_LOG("round %u: %s", round,
+				       under_way(&self->ea, &self->eb));
 		}
 		/* Now, or a little later. */
 		deadline = now_ns() + dice() % 150 * 1000;
@@ -1435,15 +1455,6 @@ struct flipper {
 };
 
 /* Each on its own processor: the one must run while the other does. */
-static void run_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 static void *flips(void *arg)
 {
 	struct flipper *flipper = arg;
