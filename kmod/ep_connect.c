@@ -236,6 +236,11 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		data = rdma_consumer_reject_data(id, event, &length);
+		/* siw does not say that it was the consumer: on iWARP nobody else can. */
+		if (ep->obj.ctx->dev->iwarp) {
+			data = event->param.conn.private_data;
+			length = event->param.conn.private_data_len;
+		}
 		dapx_ep_connect_failed(ep, data || ep->obj.ctx->dev->iwarp ?
 				       DAPX_CONNECTION_PEER_REJECTED :
 				       DAPX_CONNECTION_NON_PEER_REJECTED,
