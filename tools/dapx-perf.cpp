@@ -49,17 +49,20 @@ int main(int argc, char** argv)
     app.add_option("--test", options.tests, "latency, rate, bandwidth; default: all")
         ->transform(CLI::CheckedTransformer(tests).description(""))
         ->type_name("TEST")
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);
     app.add_option("--op", options.ops, "send, write, read; default: all")
         ->transform(CLI::CheckedTransformer(ops).description(""))
         ->type_name("OP")
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);
     app.add_option("-s,--size", options.sizes,
                    "Bytes of a message; k and m may follow; default: 8, for bandwidth and files "
                    "64k")
         ->transform(CLI::AsSizeValue(false).description(""))
         ->check(CLI::PositiveNumber)
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);
     app.add_option("-q,--depth", options.depth, "Messages in flight")
         ->check(CLI::Range(1U, 4096U).description(""))
         ->capture_default_str();

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * An endpoint whose peer is a program that knows nothing of dapx: ibv_rc_pingpong
+ * of libibverbs, connected by queue pair numbers, and rping of librdmacm.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+#include "dapx_utils.h"
+
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 300
+
+/* What both programs take, given nothing else. */
+#define PINGPONG_PORT 18515
+#define PINGPONG_SIZE 4096
+
+/* Each message that ibv_rc_pingpong sends over TCP: LID, QP number, PSN, GID. */
+#define PINGPONG_WIRE "0000:000000:000000:00000000000000000000000000000000"
+
+/* Each message of rping: a buffer that the peer is to read, or to write. */
+struct rping_info {
+	__be64 addr;
+	__be32 rkey;
+	__be32 size;
+};
+
+/* Where in the host's memory which data lie. */
+#define SEND_AT 0
+#define RECV_AT 8192
+#define SOURCE_AT 16384
+#define SINK_AT 32768
+
+FIXTURE(peer)
+{
+	struct host host;
+	struct ep ep;
+	pid_t program;
+	char output[32];
+};
+
+FIXTURE_SETUP(peer)
+{
+	self->program = 0;
+	strcpy(self->output, "/tmp/interop-XXXXXX");
+	close(mkstemp(self->output));
+	OK(host_set_up(&self->host, 0));
+	OK(ep_create(&self->host, &self->ep));
+}
+
+FIXTURE_TEARDOWN(peer)
+{
+	if (self->program > 0) {
+		kill(self->program, SIGKILL);
+		waitpid(self->program, NULL, 0);
+	}
+	unlink(self->output);
+	ep_forget(&self->ep);
+	host_close(&self->host);
+}
+
+static pid_t start(const char *output, char *const arguments[])
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	fd = open(output, O_WRONLY | O_TRUNC);
+	dup2(fd, 1);
+	dup2(fd, 2);
+	execvp(arguments[0], arguments);
+	_exit(127);
+}
+
+/* Its exit code; -1 if it does not end. */
+static int end_of(pid_t *program)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+	int status;
+
+	while (now_ns() < deadline) {
+		if (waitpid(*program, &status, WNOHANG) == *program) {
+			*program = 0;
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+		}
+		sleep_ms(10);
+	}
+	return -1;
+}
+
+/* How often the program said this. */
+static unsigned int said(const char *output, const char *what)
+{
+	FILE *file = fopen(output, "r");
+	unsigned int count = 0;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		count += !!strstr(line, what);
+	if (file)
+		fclose(file);
+	return count;
+}
+
+static struct sockaddr_in tcp_address(const char *ip)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(PINGPONG_PORT),
+	};
+
+	inet_pton(AF_INET, ip, &address.sin_addr);
+	return address;
+}
+
+/* To a program that may not listen yet. */
+static int tcp_connect(const char *ip)
+{
+	struct sockaddr_in address = tcp_address(ip);
+	__u64 deadline = in_ms(PATIENCE_MS);
+	int fd;
+
+	while (now_ns() < deadline) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
+			return fd;
+		close(fd);
+		sleep_ms(20);
+	}
+	return because("nobody listens on port %u", PINGPONG_PORT);
+}
+
+static int tcp_listen(const char *ip)
+{
+	struct sockaddr_in address = tcp_address(ip);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(fd, 1))
+		return because("cannot listen: %m");
+	return fd;
+}
+
+static int tell_where(int fd, const struct host *host, const struct ep *ep)
+{
+	char text[sizeof(PINGPONG_WIRE)];
+	__u8 gid[16];
+	int length, i;
+
+	if (host_gid_index(host, gid) < 0)
+		return -1;
+	/* PSNs start at 0. */
+	length = snprintf(text, sizeof(text), "%04x:%06x:%06x:", 0, ep->qp_num, 0);
+	for (i = 0; i < 16; i++)
+		length += snprintf(text + length, sizeof(text) - length, "%02x",
+				   gid[i]);
+	if (write(fd, text, sizeof(text)) != sizeof(text))
+		return because("cannot tell the program: %m");
+	return 0;
+}
+
+/* Reads where the program's queue pair is, and takes the endpoint to RTS. */
+static int connect_where_told(int fd, const struct host *host, struct ep *ep)
+{
+	struct dapx_ep_modify cmd = {
+		.ep = ep->handle,
+		.mask = DAPX_EP_MODIFY_QP,
+		.qp_state = DAPX_QP_RTR,
+		.hop_limit = 64,
+		.min_rnr_timer = 1,
+		.max_dest_rd_atomic = 1,
+		.path_mtu = 3,
+	};
+	unsigned int lid, qp_num, psn, byte, i;
+	char text[sizeof(PINGPONG_WIRE)];
+	size_t got = 0;
+	ssize_t ret;
+	__u8 gid[16];
+
+	while (got < sizeof(text)) {
+		ret = read(fd, text + got, sizeof(text) - got);
+		if (ret <= 0)
+			return because("the program hung up");
+		got += ret;
+	}
+	text[sizeof(text) - 1] = 0;
+	if (sscanf(text, "%x:%x:%x:", &lid, &qp_num, &psn) != 3)
+		return because("the program said \"%s\"", text);
+	for (i = 0; i < 16; i++) {
+		sscanf(text + 19 + 2 * i, "%2x", &byte);
+		cmd.dgid[i] = byte;
+	}
+	cmd.dest_qp_num = qp_num;
+	cmd.rq_psn = psn;
+	cmd.sgid_index = host_gid_index(host, gid);
+	if (qp_init(ep))
+		return -1;
+	if (_test_cmd_ep_modify(host->fd, &cmd))
+		return because("DAPX_EP_MODIFY to RTR: %m");
+	return qp_rts(ep, NULL);
+}
+
+/* One of a thousand messages; the program's come from memory full of 0x7b. */
+static int take_message(struct host *host, struct ep *ep, __u64 wr_id)
+{
+	struct dapx_event event;
+	unsigned int i;
+
+	if (expect_completion(&host->recv, wr_id, DAPX_STATUS_SUCCESS, &event))
+		return -1;
+	if (event.completion.byte_len != PINGPONG_SIZE)
+		return because("%u bytes", event.completion.byte_len);
+	for (i = 1; i < PINGPONG_SIZE; i++)
+		if (host->mem[RECV_AT + i] != host->mem[RECV_AT])
+			return because("byte %u is another one", i);
+	memset(host->mem + RECV_AT, 0x5c, PINGPONG_SIZE);
+	return ep_recv(ep, wr_id + 1, RECV_AT, PINGPONG_SIZE);
+}
+
+static int give_message(struct host *host, struct ep *ep, __u64 wr_id)
+{
+	if (ep_send(ep, wr_id, SEND_AT, PINGPONG_SIZE))
+		return -1;
+	return expect_completion(&host->done, wr_id, DAPX_STATUS_SUCCESS, NULL);
+}
+
+TEST_F(peer, ibv_rc_pingpong_serves)
+{
+	char iterations[16];
+	char *arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g", "1",
+			      "-n", iterations, NULL };
+	unsigned int n = count(1000, 10000), i;
+	int fd;
+
+	if (on_siw())
+		SKIP(return, "iWARP has no exchange of QP numbers");
+	snprintf(iterations, sizeof(iterations), "%u", n);
+	self->program = start(self->output, arguments);
+	fd = tcp_connect("127.0.0.1");
+	ASSERT_LE(0, fd) TH_LOG("%s", why());
+	OK(ep_recv(&self->ep, 0, RECV_AT, PINGPONG_SIZE));
+	OK(tell_where(fd, &self->host, &self->ep));
+	OK(connect_where_told(fd, &self->host, &self->ep));
+	ASSERT_EQ(5, write(fd, "done", 5));
+	for (i = 0; i < n; i++) {
+		OK(give_message(&self->host, &self->ep, i));
+		OK(take_message(&self->host, &self->ep, i));
+	}
+	EXPECT_EQ(0, end_of(&self->program));
+	EXPECT_EQ(1, said(self->output, "bytes in"));
+	EXPECT_EQ(1, said(self->output, " iters in"));
+	close(fd);
+}
+
+TEST_F(peer, ibv_rc_pingpong_calls)
+{
+	char iterations[16];
+	char *arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g", "1",
+			      "-n", iterations, "127.0.0.1", NULL };
+	unsigned int n = count(1000, 10000), i;
+	int listening, fd;
+	char done[5];
+
+	if (on_siw())
+		SKIP(return, "iWARP has no exchange of QP numbers");
+	snprintf(iterations, sizeof(iterations), "%u", n);
+	listening = tcp_listen("127.0.0.1");
+	ASSERT_LE(0, listening) TH_LOG("%s", why());
+	self->program = start(self->output, arguments);
+	fd = accept(listening, NULL, NULL);
+	ASSERT_LE(0, fd);
+	OK(ep_recv(&self->ep, 0, RECV_AT, PINGPONG_SIZE));
+	OK(connect_where_told(fd, &self->host, &self->ep));
+	OK(tell_where(fd, &self->host, &self->ep));
+	EXPECT_EQ(5, read(fd, done, sizeof(done)));
+	for (i = 0; i < n; i++) {
+		OK(take_message(&self->host, &self->ep, i));
+		OK(give_message(&self->host, &self->ep, i));
+	}
+	EXPECT_EQ(0, end_of(&self->program));
+	EXPECT_EQ(1, said(self->output, " iters in"));
+	close(fd);
+	close(listening);
+}
+
+static int rping_tell(struct host *host, struct ep *ep, __u64 wr_id, __u32 at,
+		      __u32 size)
+{
+	struct rping_info info = {
+		.addr = htobe64((uintptr_t)host->mem + at),
+		.rkey = htobe32(host->rkey),
+		.size = htobe32(size),
+	};
+
+	memcpy(host->mem + SEND_AT, &info, sizeof(info));
+	if (ep_recv(ep, wr_id, RECV_AT, sizeof(info)) ||
+	    ep_send(ep, wr_id, SEND_AT, sizeof(info)) ||
+	    expect_completion(&host->done, wr_id, DAPX_STATUS_SUCCESS, NULL))
+		return -1;
+	/* The program has done it. */
+	return expect_completion(&host->recv, wr_id, DAPX_STATUS_SUCCESS, NULL);
+}
+
+/* rping reads a text from here by RDMA, and writes it back to another place. */
+TEST_F(peer, rping_serves)
+{
+	char *arguments[] = { "rping", "-s", "-a", "10.0.0.2", "-p", "7174",
+			      "-v", "-S", "1000", NULL };
+	unsigned int n = count(20, 1000), size = 1000, round;
+	struct listener program = { .host = &self->host, .port = 7174 };
+	struct dapx_ep_connect cmd;
+	struct dapx_event event;
+	__u64 deadline = in_ms(PATIENCE_MS);
+
+	self->program = start(self->output, arguments);
+	for (;;) {
+		connect_usual(&self->ep, &program, &cmd);
+		set_addr(&cmd.dst, "10.0.0.2", 7174);
+		ASSERT_EQ(0, _test_cmd_ep_connect(self->host.fd, &cmd));
+		OK(evd_next(&self->host.conn, &event, PATIENCE_MS));
+		ASSERT_EQ(DAPX_EVENT_CONNECTION, event.type);
+		if (event.connection.what == DAPX_CONNECTION_ESTABLISHED)
+			break;
+		/* It does not listen yet. */
+		ASSERT_GT(deadline, now_ns());
+		test_cmd(ep_reset, self->host.fd, .ep = self->ep.handle);
+		sleep_ms(50);
+	}
+	for (round = 0; round < n; round++) {
+		__u8 *source = self->host.mem + SOURCE_AT;
+		__u8 *sink = self->host.mem + SINK_AT;
+
+		memset(source, 'a' + round % 26, size - 1);
+		snprintf((char *)source, size, "rdma-ping-%u", round);
+		source[strlen((char *)source)] = ' ';
+		source[size - 1] = 0;
+		memset(sink, 0x5c, size + 1);
+		OK(rping_tell(&self->host, &self->ep, 2 * round, SOURCE_AT,
+			      size));
+		OK(rping_tell(&self->host, &self->ep, 2 * round + 1, SINK_AT,
+			      size));
+		ASSERT_EQ(0, memcmp(source, sink, size));
+		ASSERT_EQ(0x5c, sink[size]);
+	}
+	test_cmd(ep_disconnect, self->host.fd, .ep = self->ep.handle);
+	OK(expect_connection(&self->host.conn, self->ep.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	EXPECT_LE(0, end_of(&self->program));
+	/* Its exit code lies; what it read does not. */
+	EXPECT_EQ(n, said(self->output, "server ping data: rdma-ping-"));
+}
+
+TEST_HARNESS_MAIN
