@@ -65,7 +65,8 @@ clean: ## remove build/ (the kernels in the cache stay)
 .PHONY: demo
 demo: ## send a file between two RDMA hosts in the virtual machine
 	@$(install_missing) build run
-	@DAPX_INSTALL=yes $(MAKE) --no-print-directory all
+	@DAPX_INSTALL=yes $(MAKE) --no-print-directory module
+	@packaging/build-programs $(BUILD) -- dapxctl dapx-ping dapx-perf
 	@$(run) selftests/demo.sh
 
 .PHONY: vm

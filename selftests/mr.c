@@ -178,7 +178,9 @@ TEST_F(mr, read_only_mapping)
 	ASSERT_EQ(0, mprotect(page, PAGE, PROT_NONE));
 	ret = _test_cmd(mr_create, self->a.fd, .pd = self->a.pd,
 			.addr = (uintptr_t)page, .length = PAGE) ? errno : 0;
-	EXPECT_TRUE(ret == EACCES || ret == EFAULT)
+	/* Up to 6.1 the kernel pins by force what is only read. */
+	EXPECT_TRUE(ret == EACCES || ret == EFAULT ||
+		    (!ret && major == 6 && minor < 2))
 		TH_LOG("%s", strerror(ret));
 }
 
