@@ -557,6 +557,8 @@ int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr
 struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_attr *attr,
 			      bool srq);
 void dapx_ep_abort(struct dapx_ep *ep);
+struct dapx_ep *dapx_ep_lock(struct dapx_context *ctx, u32 handle);
+void dapx_ep_unlock(struct dapx_ep *ep);
 void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state);
 void dapx_ep_update_modes(struct dapx_ep *ep);
 void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo);

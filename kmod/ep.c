@@ -23,6 +23,26 @@ static struct dapx_ep *dapx_ep_of(struct dapx_object *obj)
 	return container_of(obj, struct dapx_ep, obj);
 }
 
+/* An endpoint for a command that looks at all of it, or changes it: alive, its mutex held. */
+struct dapx_ep *dapx_ep_lock(struct dapx_context *ctx, u32 handle)
+{
+	struct dapx_object *obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EP);
+
+	if (IS_ERR(obj))
+		return ERR_CAST(obj);
+	mutex_lock(&obj->mutex);
+	if (!dapx_ep_of(obj)->dead)
+		return dapx_ep_of(obj);
+	dapx_ep_unlock(dapx_ep_of(obj));
+	return ERR_PTR(-ENOENT);
+}
+
+void dapx_ep_unlock(struct dapx_ep *ep)
+{
+	mutex_unlock(&ep->obj.mutex);
+	dapx_object_put(&ep->obj);
+}
+
 /* ------------------------------------------------------------------ receives */
 
 static enum dapx_workq_mode dapx_recv_mode(struct dapx_workq *wq)
@@ -962,7 +982,6 @@ static u32 dapx_handle_of(const struct dapx_object *obj)
 int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_query *cmd = ucmd->cmd;
-	struct dapx_object *obj;
 	struct dapx_ep *ep;
 	int ret;
 
@@ -970,22 +989,15 @@ int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved)
 		return -EINVAL;
-	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	ep = dapx_ep_of(obj);
-
-	mutex_lock(&obj->mutex);
-	if (ep->dead) {
-		ret = -ENOENT;
-		goto out;
-	}
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
 	cmd->out_pd = ep->pd ? dapx_handle_of(&ep->pd->obj) : 0;
 	cmd->out_srq = ep->srq ? dapx_handle_of(&ep->srq->obj) : 0;
 	cmd->out_request_evd = ep->request_evd ? dapx_handle_of(&ep->request_evd->obj) : 0;
 	cmd->out_recv_evd = ep->recv_evd ? dapx_handle_of(&ep->recv_evd->obj) : 0;
 	cmd->out_connect_evd = ep->connect_evd ? dapx_handle_of(&ep->connect_evd->obj) : 0;
-	cmd->out_user_data = obj->user_data;
+	cmd->out_user_data = ep->obj.user_data;
 	cmd->out_attr = ep->attr;
 	cmd->out_qp_num = ep->qp ? ep->qp->qp_num : 0;
 	cmd->out_requests = atomic_read(&ep->sq.outstanding);
@@ -1007,9 +1019,7 @@ int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
 		dapx_cm_addresses(ep->cm, &cmd->out_local, &cmd->out_remote);
 	}
 	ret = dapx_respond(ucmd);
-out:
-	mutex_unlock(&obj->mutex);
-	dapx_object_put(obj);
+	dapx_ep_unlock(ep);
 	return ret;
 }
 
@@ -1257,7 +1267,6 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_ep_modify *cm
 int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
 {
 	const struct dapx_ep_modify *cmd = ucmd->cmd;
-	struct dapx_object *obj;
 	struct dapx_ep *ep;
 	int ret;
 
@@ -1271,43 +1280,29 @@ int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
 	if (memchr_inv(cmd->__reserved, 0, sizeof(cmd->__reserved)) ||
 	    (cmd->mask & DAPX_EP_MODIFY_QP && cmd->mask != DAPX_EP_MODIFY_QP))
 		return -EINVAL;
-	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	ep = dapx_ep_of(obj);
-
-	mutex_lock(&obj->mutex);
-	if (ep->dead)
-		ret = -ENOENT;
-	else if (cmd->mask & DAPX_EP_MODIFY_QP)
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	if (cmd->mask & DAPX_EP_MODIFY_QP)
 		ret = dapx_ep_modify_qp(ep, cmd);
 	else
 		ret = dapx_ep_modify_fields(ep, cmd);
-	mutex_unlock(&obj->mutex);
-	dapx_object_put(obj);
+	dapx_ep_unlock(ep);
 	return ret;
 }
 
 int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_reset *cmd = ucmd->cmd;
-	struct dapx_object *obj;
 	struct dapx_ep_qp new;
 	struct dapx_ep *ep;
 	int ret;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	ep = dapx_ep_of(obj);
-
-	mutex_lock(&obj->mutex);
-	if (ep->dead) {
-		ret = -ENOENT;
-		goto out;
-	}
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
 	switch (READ_ONCE(ep->state)) {
 	case DAPX_EP_UNCONNECTED:
 		cmd->out_qp_num = ep->qp ? ep->qp->qp_num : 0;
@@ -1329,8 +1324,6 @@ int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd)
 		ret = -EBADFD;
 		break;
 	}
-out:
-	mutex_unlock(&obj->mutex);
-	dapx_object_put(obj);
+	dapx_ep_unlock(ep);
 	return ret;
 }

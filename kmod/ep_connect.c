@@ -394,17 +394,14 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_connect *cmd = ucmd->cmd;
-	struct dapx_object *obj;
 	struct dapx_ep *ep;
 	int ret;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	ep = container_of(obj, struct dapx_ep, obj);
-
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
 	ret = -EINVAL;
 	if (cmd->private_data_len > IB_CM_REQ_PRIVATE_DATA_SIZE - DAPX_CM_IP_HEADER_SIZE ||
 	    cmd->retry_count > 7 || cmd->rnr_retry_count > 7)
@@ -413,14 +410,9 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	    !dapx_addr_valid(&cmd->dst) ||
 	    (cmd->src.ss_family && cmd->src.ss_family != cmd->dst.ss_family))
 		goto out;
-
-	mutex_lock(&obj->mutex);
-	ret = -ENOENT;
-	if (ep->dead)
-		goto out_unlock;
 	ret = -EBADFD;
 	if (ep->state != DAPX_EP_UNCONNECTED || ep->cm || !dapx_ep_is_complete(ep))
-		goto out_unlock;
+		goto out;
 	memcpy(ep->private_data, cmd->private_data, sizeof(ep->private_data));
 	ep->conn_param = (struct rdma_conn_param) {
 		.private_data = ep->private_data,
@@ -441,7 +433,7 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 		dapx_ep_qp_to_error(ep);
 		dapx_ep_update_modes(ep);
 		ret = 0;
-		goto out_unlock;
+		goto out;
 	}
 	ret = cmd->cm ? dapx_ep_connect_by_id(ep, cmd->cm) : dapx_ep_connect_to(ep, cmd);
 	if (!ret && cmd->deadline != DAPX_NO_DEADLINE)
@@ -449,10 +441,8 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 		queue_delayed_work(dapx_wq, &ep->deadline, 2 +
 				   nsecs_to_jiffies(cmd->deadline - min(cmd->deadline,
 									ktime_get_ns())));
-out_unlock:
-	mutex_unlock(&obj->mutex);
 out:
-	dapx_object_put(obj);
+	dapx_ep_unlock(ep);
 	return ret;
 }
 
@@ -515,8 +505,8 @@ out:
 int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_accept *cmd = ucmd->cmd;
-	struct dapx_object *obj, *cm_obj;
 	enum dapx_ep_state expected;
+	struct dapx_object *obj;
 	struct dapx_cm *cm;
 	struct dapx_ep *ep;
 	bool claimed = false;
@@ -527,21 +517,16 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 	if (cmd->__reserved || cmd->rnr_retry_count > 7 ||
 	    cmd->private_data_len > IB_CM_REP_PRIVATE_DATA_SIZE)
 		return -EINVAL;
-	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
-	if (IS_ERR(obj))
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	obj = dapx_object_get(ucmd->ctx, cmd->cm, DAPX_OBJECT_CM);
+	if (IS_ERR(obj)) {
+		dapx_ep_unlock(ep);
 		return PTR_ERR(obj);
-	cm_obj = dapx_object_get(ucmd->ctx, cmd->cm, DAPX_OBJECT_CM);
-	if (IS_ERR(cm_obj)) {
-		dapx_object_put(obj);
-		return PTR_ERR(cm_obj);
 	}
-	ep = container_of(obj, struct dapx_ep, obj);
-	cm = container_of(cm_obj, struct dapx_cm, obj);
+	cm = container_of(obj, struct dapx_cm, obj);
 
-	mutex_lock(&obj->mutex);
-	ret = -ENOENT;
-	if (ep->dead)
-		goto out;
 	ret = -EBADFD;
 	if (!dapx_cm_claim_request(cm))
 		goto out;
@@ -557,10 +542,11 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 		claimed = false;
 	}
 out:
-	mutex_unlock(&obj->mutex);
+	/* Giving the request back may take its endpoint's mutex. */
+	mutex_unlock(&ep->obj.mutex);
 	if (claimed)
 		dapx_cm_unclaim_request(cm);
-	dapx_object_put(cm_obj);
+	dapx_object_put(&ep->obj);
 	dapx_object_put(obj);
 	/* The peer gave up: what the CM says of an id in the wrong state. */
 	return claimed && ret == -EINVAL ? -EBADFD : ret;
@@ -604,7 +590,6 @@ int dapx_cmd_ep_disconnect(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_disconnect *cmd = ucmd->cmd;
 	bool abrupt = cmd->flags & DAPX_DISCONNECT_ABRUPT;
-	struct dapx_object *obj;
 	struct dapx_ep *ep;
 	int ret = 0;
 
@@ -612,16 +597,9 @@ int dapx_cmd_ep_disconnect(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved)
 		return -EINVAL;
-	obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	ep = container_of(obj, struct dapx_ep, obj);
-
-	mutex_lock(&obj->mutex);
-	if (ep->dead) {
-		ret = -ENOENT;
-		goto out;
-	}
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
 	switch (READ_ONCE(ep->state)) {
 	case DAPX_EP_ACTIVE_PENDING:
 	case DAPX_EP_COMPLETION_PENDING:
@@ -646,8 +624,6 @@ int dapx_cmd_ep_disconnect(struct dapx_ucmd *ucmd)
 		ret = -EBADFD;
 		break;
 	}
-out:
-	mutex_unlock(&obj->mutex);
-	dapx_object_put(obj);
+	dapx_ep_unlock(ep);
 	return ret;
 }

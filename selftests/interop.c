@@ -50,7 +50,7 @@ FIXTURE(peer)
 FIXTURE_SETUP(peer)
 {
 	self->program = 0;
-	strcpy(self->output, "/tmp/interop-XXXXXX");
+	snprintf(self->output, sizeof(self->output), "/tmp/interop-XXXXXX");
 	close(mkstemp(self->output));
 	OK(host_set_up(&self->host, 0));
 	OK(ep_create(&self->host, &self->ep));
@@ -197,7 +197,8 @@ static int connect_where_told(int fd, const struct host *host, struct ep *ep)
 	if (sscanf(text, "%x:%x:%x:", &lid, &qp_num, &psn) != 3)
 		return because("the program said \"%s\"", text);
 	for (i = 0; i < 16; i++) {
-		sscanf(text + 19 + 2 * i, "%2x", &byte);
+		if (sscanf(text + 19 + 2 * i, "%2x", &byte) != 1)
+			return because("the program said \"%s\"", text);
 		cmd.dgid[i] = byte;
 	}
 	cmd.dest_qp_num = qp_num;
@@ -210,7 +211,7 @@ static int connect_where_told(int fd, const struct host *host, struct ep *ep)
 	return qp_rts(ep, NULL);
 }
 
-/* One of a thousand messages; the program's come from memory full of 0x7b. */
+/* All bytes of the program's messages are the same. */
 static int take_message(struct host *host, struct ep *ep, __u64 wr_id)
 {
 	struct dapx_event event;
@@ -237,7 +238,7 @@ static int give_message(struct host *host, struct ep *ep, __u64 wr_id)
 TEST_F(peer, ibv_rc_pingpong_serves)
 {
 	char iterations[16];
-	char *arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g", "1",
+	char *const arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g", "1",
 			      "-n", iterations, NULL };
 	unsigned int n = count(1000, 10000), i;
 	int fd;
@@ -265,7 +266,7 @@ TEST_F(peer, ibv_rc_pingpong_serves)
 TEST_F(peer, ibv_rc_pingpong_calls)
 {
 	char iterations[16];
-	char *arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g", "1",
+	char *const arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g", "1",
 			      "-n", iterations, "127.0.0.1", NULL };
 	unsigned int n = count(1000, 10000), i;
 	int listening, fd;
@@ -314,7 +315,7 @@ static int rping_tell(struct host *host, struct ep *ep, __u64 wr_id, __u32 at,
 /* rping reads a text from here by RDMA, and writes it back to another place. */
 TEST_F(peer, rping_serves)
 {
-	char *arguments[] = { "rping", "-s", "-a", "10.0.0.2", "-p", "7174",
+	char *const arguments[] = { "rping", "-s", "-a", "10.0.0.2", "-p", "7174",
 			      "-v", "-S", "1000", NULL };
 	unsigned int n = count(20, 1000), size = 1000, round;
 	struct listener program = { .host = &self->host, .port = 7174 };
