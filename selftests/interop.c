@@ -22,6 +22,8 @@
 /* What both programs take, given nothing else. */
 #define PINGPONG_PORT 18515
 #define PINGPONG_SIZE 4096
+/* What its memory is full of at first. */
+#define PINGPONG_BYTE 0x7b
 
 /* Each message that ibv_rc_pingpong sends over TCP: LID, QP number, PSN, GID. */
 #define PINGPONG_WIRE "0000:000000:000000:00000000000000000000000000000000"
@@ -81,7 +83,7 @@ static pid_t start(const char *output, char *const arguments[])
 	_exit(127);
 }
 
-/* Its exit code; -1 if it does not end. */
+/* Its exit code, 255 after a signal; -1 if it does not end. */
 static int end_of(pid_t *program)
 {
 	__u64 deadline = in_ms(PATIENCE_MS);
@@ -211,8 +213,17 @@ static int connect_where_told(int fd, const struct host *host, struct ep *ep)
 	return qp_rts(ep, NULL);
 }
 
-/* All bytes of the program's messages are the same. */
-static int take_message(struct host *host, struct ep *ep, __u64 wr_id)
+/* The bytes of a message, which are others in each. */
+static void fill(__u8 *data, unsigned int message)
+{
+	unsigned int i;
+
+	for (i = 0; i < PINGPONG_SIZE; i++)
+		data[i] = message * 31 + i * 7 + (i >> 8) + 1;
+}
+
+static int take_message(struct host *host, struct ep *ep, __u64 wr_id,
+			const __u8 expected[PINGPONG_SIZE])
 {
 	struct dapx_event event;
 	unsigned int i;
@@ -221,41 +232,69 @@ static int take_message(struct host *host, struct ep *ep, __u64 wr_id)
 		return -1;
 	if (event.completion.byte_len != PINGPONG_SIZE)
 		return because("%u bytes", event.completion.byte_len);
-	for (i = 1; i < PINGPONG_SIZE; i++)
-		if (host->mem[RECV_AT + i] != host->mem[RECV_AT])
-			return because("byte %u is another one", i);
-	memset(host->mem + RECV_AT, 0x5c, PINGPONG_SIZE);
+	for (i = 0; i < PINGPONG_SIZE; i++)
+		if (host->mem[RECV_AT + i] != expected[i])
+			return because("message %llu: byte %u is 0x%02x instead of 0x%02x",
+				       wr_id, i, host->mem[RECV_AT + i],
+				       expected[i]);
+	memset(host->mem + RECV_AT, 0, PINGPONG_SIZE);
 	return ep_recv(ep, wr_id + 1, RECV_AT, PINGPONG_SIZE);
 }
 
-static int give_message(struct host *host, struct ep *ep, __u64 wr_id)
+static int give_message(struct host *host, struct ep *ep, __u64 wr_id,
+			const __u8 data[PINGPONG_SIZE])
 {
+	memcpy(host->mem + SEND_AT, data, PINGPONG_SIZE);
 	if (ep_send(ep, wr_id, SEND_AT, PINGPONG_SIZE))
 		return -1;
 	return expect_completion(&host->done, wr_id, DAPX_STATUS_SUCCESS, NULL);
 }
 
+/* Both programs run on the other device, where the test has no endpoint. */
+static int program_gid_index(void)
+{
+	struct host other = { .device = "rxe1", .addr = "10.0.0.2" };
+	__u8 gid[16];
+
+	return host_gid_index(&other, gid);
+}
+
+/* What is awaited of the program over TCP must come, or the call fails. */
+static void be_patient(int fd)
+{
+	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+}
+
 TEST_F(peer, ibv_rc_pingpong_serves)
 {
-	char iterations[16];
-	char *const arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g", "1",
-			      "-n", iterations, NULL };
+	char iterations[16], gid_index[16];
+	char *const arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g",
+				    gid_index, "-n", iterations, NULL };
 	unsigned int n = count(1000, 10000), i;
-	int fd;
+	__u8 data[PINGPONG_SIZE];
+	int fd, index;
 
 	if (on_siw())
 		SKIP(return, "iWARP has no exchange of QP numbers");
+	index = program_gid_index();
+	ASSERT_LE(0, index) TH_LOG("%s", why());
+	snprintf(gid_index, sizeof(gid_index), "%d", index);
 	snprintf(iterations, sizeof(iterations), "%u", n);
 	self->program = start(self->output, arguments);
 	fd = tcp_connect("127.0.0.1");
 	ASSERT_LE(0, fd) TH_LOG("%s", why());
+	be_patient(fd);
 	OK(ep_recv(&self->ep, 0, RECV_AT, PINGPONG_SIZE));
 	OK(tell_where(fd, &self->host, &self->ep));
 	OK(connect_where_told(fd, &self->host, &self->ep));
 	ASSERT_EQ(5, write(fd, "done", 5));
 	for (i = 0; i < n; i++) {
-		OK(give_message(&self->host, &self->ep, i));
-		OK(take_message(&self->host, &self->ep, i));
+		/* It sends from where it receives: what comes is what went. */
+		fill(data, i);
+		OK(give_message(&self->host, &self->ep, i, data));
+		OK(take_message(&self->host, &self->ep, i, data));
 	}
 	EXPECT_EQ(0, end_of(&self->program));
 	EXPECT_EQ(1, said(self->output, "bytes in"));
@@ -265,30 +304,41 @@ TEST_F(peer, ibv_rc_pingpong_serves)
 
 TEST_F(peer, ibv_rc_pingpong_calls)
 {
-	char iterations[16];
-	char *const arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g", "1",
-			      "-n", iterations, "127.0.0.1", NULL };
+	char iterations[16], gid_index[16];
+	char *const arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g",
+				    gid_index, "-n", iterations, "127.0.0.1",
+				    NULL };
 	unsigned int n = count(1000, 10000), i;
-	int listening, fd;
+	__u8 data[PINGPONG_SIZE];
+	int listening, fd, index;
 	char done[5];
 
 	if (on_siw())
 		SKIP(return, "iWARP has no exchange of QP numbers");
+	index = program_gid_index();
+	ASSERT_LE(0, index) TH_LOG("%s", why());
+	snprintf(gid_index, sizeof(gid_index), "%d", index);
 	snprintf(iterations, sizeof(iterations), "%u", n);
 	listening = tcp_listen("127.0.0.1");
 	ASSERT_LE(0, listening) TH_LOG("%s", why());
+	be_patient(listening);
 	self->program = start(self->output, arguments);
 	fd = accept(listening, NULL, NULL);
-	ASSERT_LE(0, fd);
+	ASSERT_LE(0, fd) TH_LOG("the program does not connect: %m");
+	be_patient(fd);
 	OK(ep_recv(&self->ep, 0, RECV_AT, PINGPONG_SIZE));
 	OK(connect_where_told(fd, &self->host, &self->ep));
 	OK(tell_where(fd, &self->host, &self->ep));
 	EXPECT_EQ(5, read(fd, done, sizeof(done)));
+	memset(data, PINGPONG_BYTE, sizeof(data));
 	for (i = 0; i < n; i++) {
-		OK(take_message(&self->host, &self->ep, i));
-		OK(give_message(&self->host, &self->ep, i));
+		/* Its own at first, then what it was sent before. */
+		OK(take_message(&self->host, &self->ep, i, data));
+		fill(data, i);
+		OK(give_message(&self->host, &self->ep, i, data));
 	}
 	EXPECT_EQ(0, end_of(&self->program));
+	EXPECT_EQ(1, said(self->output, "bytes in"));
 	EXPECT_EQ(1, said(self->output, " iters in"));
 	close(fd);
 	close(listening);
@@ -359,6 +409,91 @@ TEST_F(peer, rping_serves)
 	EXPECT_LE(0, end_of(&self->program));
 	/* Its exit code lies; what it read does not. */
 	EXPECT_EQ(n, said(self->output, "server ping data: rdma-ping-"));
+}
+
+/* Reads where the next buffer of the program is. */
+static int rping_hear(struct host *host, __u64 wr_id, __u32 size,
+		      struct rping_info *info)
+{
+	struct dapx_event event;
+
+	if (expect_completion(&host->recv, wr_id, DAPX_STATUS_SUCCESS, &event))
+		return -1;
+	if (event.completion.byte_len != sizeof(*info))
+		return because("%u bytes", event.completion.byte_len);
+	memcpy(info, host->mem + RECV_AT, sizeof(*info));
+	if (be32toh(info->size) != size)
+		return because("a buffer of %u bytes", be32toh(info->size));
+	return 0;
+}
+
+/* By RDMA, from or to the program's memory; then it is told to go on. */
+static int rping_serve(struct host *host, struct ep *ep, __u64 wr_id,
+		       __u8 opcode, __u32 at, const struct rping_info *info,
+		       __u32 length)
+{
+	struct dapx_send_wr wr = {
+		.wr_id = wr_id,
+		.opcode = opcode,
+		.num_sge = 1,
+		.flags = DAPX_SEND_SIGNALED,
+		.remote_addr = be64toh(info->addr),
+		.rkey = be32toh(info->rkey),
+	};
+	struct dapx_sge sge = host_sge(host, at, length);
+
+	if (ep_post_send(ep, &wr, &sge) ||
+	    expect_completion(&host->done, wr_id, DAPX_STATUS_SUCCESS, NULL) ||
+	    /* For what it says next. */
+	    ep_recv(ep, wr_id + 1, RECV_AT, sizeof(*info)) ||
+	    ep_send(ep, wr_id, SEND_AT, sizeof(*info)))
+		return -1;
+	return expect_completion(&host->done, wr_id, DAPX_STATUS_SUCCESS, NULL);
+}
+
+/* The roles swapped: its text is read from it, and written back. */
+TEST_F(peer, rping_calls)
+{
+	char rounds[16], port[16];
+	char *const arguments[] = { "rping", "-c", "-a", "10.0.0.1", "-I",
+				    "10.0.0.2", "-p", port, "-v", "-V", "-S",
+				    "1000", "-C", rounds, NULL };
+	unsigned int n = count(20, 1000), size = 1000, round;
+	struct rping_info info;
+	struct listener listener;
+	struct dapx_event event;
+	char text[32];
+
+	OK(listener_open(&self->host, &listener));
+	snprintf(rounds, sizeof(rounds), "%u", n);
+	snprintf(port, sizeof(port), "%u", listener.port);
+	self->program = start(self->output, arguments);
+	OK(listener_request(&listener, &event));
+	OK(ep_recv(&self->ep, 0, RECV_AT, sizeof(info)));
+	OK(ep_accept(&self->ep, event.request.cm));
+	OK(expect_connection(&self->host.conn, self->ep.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	for (round = 0; round < n; round++) {
+		char *data = (char *)self->host.mem + SINK_AT;
+
+		memset(data, 0x5c, size + 1);
+		OK(rping_hear(&self->host, 2 * round, size, &info));
+		OK(rping_serve(&self->host, &self->ep, 2 * round,
+			       DAPX_OP_RDMA_READ, SINK_AT, &info, size));
+		snprintf(text, sizeof(text), "rdma-ping-%u: ", round);
+		ASSERT_EQ(0, strncmp(data, text, strlen(text)));
+		ASSERT_EQ(size - 1, strnlen(data, size));
+		ASSERT_EQ(0x5c, data[size]);
+		OK(rping_hear(&self->host, 2 * round + 1, size, &info));
+		OK(rping_serve(&self->host, &self->ep, 2 * round + 1,
+			       DAPX_OP_RDMA_WRITE, SINK_AT, &info, size));
+	}
+	OK(expect_connection(&self->host.conn, self->ep.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	EXPECT_LE(0, end_of(&self->program));
+	/* It compared (-V) what came back, and printed it if it was the same. */
+	EXPECT_EQ(n, said(self->output, "ping data: rdma-ping-"));
+	EXPECT_EQ(0, said(self->output, "mismatch"));
 }
 
 TEST_HARNESS_MAIN

@@ -972,13 +972,19 @@ TEST_F(work, receive_too_short)
 	else
 		OK(expect_connection(&self->b.conn, self->eb.handle,
 				     DAPX_CONNECTION_BROKEN, NULL));
+	EXPECT_TRUE(untouched(self->b.mem + TARGET + 100, 156));
+	/*
+	 * A queue pair in error may not say so to its peer. Without a CM that finds
+	 * out by its own retries only: see no_answer.
+	 */
+	if (variant->how == BY_QP_NUMBERS)
+		return;
 	OK(evd_next(&self->a.done, &event, PATIENCE_MS));
 	EXPECT_EQ(DAPX_EVENT_COMPLETION, event.type);
 	TH_LOG("sender: status %u", event.completion.status);
 	/* On iWARP it is done when it is sent. */
 	if (!on_siw())
 		EXPECT_NE(DAPX_STATUS_SUCCESS, event.completion.status);
-	EXPECT_TRUE(untouched(self->b.mem + TARGET + 100, 156));
 	OK(ep_await_state(&self->ea, DAPX_EP_DISCONNECTED));
 }
 
