@@ -23,16 +23,23 @@ result() {
 	fi
 }
 
-skip() { echo "ok $((++number)) - $1 # SKIP $2"; }
+# await COMMAND...: until it succeeds
+await() {
+	local tries
+	for ((tries = 0; tries < 600; tries++)); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	echo "in vain: $*"
+	return 1
+}
 
 # serve PROGRAM [ARGUMENT...]: its server at the peer's device, when it listens
 serve() {
-	"$@" --server -d "$DAPX_PEER_DEV" >"$work/server" 2>&1 &
+	: >"$work/server" # what the one before said is not this one's
+	"$@" --server -d "$DAPX_PEER_DEV" >>"$work/server" 2>&1 &
 	server=$!
-	for _ in {1..100}; do
-		[[ ! -s $work/server ]] || return 0
-		sleep 0.1
-	done
+	await grep -q . "$work/server" && grep '^listening on .*'"$DAPX_PEER_IP" "$work/server" && return
 	cat "$work/server"
 	return 1
 }
@@ -45,98 +52,220 @@ stop_server() {
 # json EXPRESSION FILE: true of what is in it
 json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[2])); assert eval(sys.argv[1]), d' "$@"; }
 
+# one_line TEXT FILE: all that a tool says is a line with TEXT
+one_line() {
+	[[ $(wc -l <"$2") = 1 ]] || { echo "not one line"; return 1; }
+	grep -qE '^dapx(ctl|-ping|-perf): ' "$2" || { echo "not said who says it"; return 1; }
+	grep -qF -- "$1" "$2" || { echo "not said: $1"; return 1; }
+}
+
 # sentence TEXT COMMAND...: exit code 1, and one line on stderr, with TEXT
 sentence() {
 	local rc=0
-	"${@:2}" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+	timeout 100 "${@:2}" >"$work/out" 2>"$work/err" </dev/null || rc=$?
 	cat "$work/out" "$work/err"
 	((rc == 1)) || { echo "exit code $rc"; return 1; }
-	[[ $(wc -l <"$work/err") = 1 ]] || { echo "not one line"; return 1; }
-	grep -qF -- "$1" "$work/err" || { echo "not said: $1"; return 1; }
+	one_line "$1" "$work/err"
 }
 
-usage_error() {
+usage_error() { # usage_error TEXT COMMAND...
 	local rc=0
-	"$@" || rc=$?
-	((rc == 2))
+	"${@:2}" >"$work/out" 2>"$work/err" || rc=$?
+	cat "$work/out" "$work/err"
+	((rc == 2)) && [[ ! -s $work/out ]] && grep -qF -- "$1" "$work/err"
 }
 
 # Somebody without rights may not reach the tree.
 for_all=$work/bin
 mkdir "$for_all"
-cp "$ctl" "$perf" "$(ldd "$ctl" | sed -n 's/.*libdapx.* => \([^ ]*\) .*/\1/p')" "$for_all"
+cp "$ctl" "$ping" "$perf" "$(ldd "$ctl" | sed -n 's/.*libdapx.* => \([^ ]*\) .*/\1/p')" "$for_all"
 chmod -R a+rX "$work"
-as_nobody() { LD_LIBRARY_PATH=$for_all setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+as_nobody=(env "LD_LIBRARY_PATH=$for_all" setpriv --reuid 65534 --regid 65534 --clear-groups)
 
-info() { "$ctl" info && "$ctl" info -j >"$work/j" && json "d['module'] is True and 'rc' in d['features'] and d['limits']['segments'] >= 8" "$work/j"; }
+info() {
+	"$ctl" info >"$work/out" && "$ctl" info -j >"$work/j" || return
+	cat "$work/out" "$work/j"
+	grep -q '^module  *loaded$' "$work/out" &&
+		json "d['module'] is True and d['node'] == '/dev/dapx' and 'rc' in d['features'] and d['feature_bits'] & 1" \
+			"$work/j" &&
+		json "d['limits']['segments'] >= 8 and all(v > 0 for v in d['limits'].values()) and len(d['limits']) == 6" \
+			"$work/j"
+}
 
 devices() {
-	"$ctl" devices && "$ctl" devices -j >"$work/j" &&
-		json "[x['name'] for x in d if x['usable']] == ['$DAPX_DEV', '$DAPX_PEER_DEV']" "$work/j"
+	"$ctl" devices >"$work/out" && "$ctl" devices -j >"$work/j" || return
+	cat "$work/out" "$work/j"
+	grep -q "^$DAPX_DEV  *$RDMA .* ACTIVE .*$DAPX_IP.* yes\$" "$work/out" &&
+		json "[x['name'] for x in d if x['usable']] == ['$DAPX_DEV', '$DAPX_PEER_DEV']" "$work/j" &&
+		json "all(x['driver'] == '$RDMA' and x['transport'] for x in d)" "$work/j" &&
+		json "'$DAPX_IP' in d[0]['addresses'] and '$DAPX_PEER_IP6' in d[1]['addresses']" "$work/j" &&
+		json "d[0]['ports'][0]['netdev'] == '$DAPX_NETDEV' and d[1]['ports'][0]['state'] == 'ACTIVE'" "$work/j"
 }
 
 ping_once() { # ping_once OP ADDRESS
+	local size=1024
+	[[ $1 != fetch-add ]] || size=8
 	"$ping" -d "$DAPX_DEV" -c 5 -i 0.01 -s 1k --op "$1" -j "$2" >"$work/j" || return
 	cat "$work/j"
-	json "d['sent'] == 5 and d['received'] == 5 and d['latency']['samples'] == 5" "$work/j"
+	json "d['sent'] == 5 and d['received'] == 5 and d['latency']['samples'] == 5" "$work/j" &&
+		json "d['op'] == '$1' and d['size'] == $size and d['device'] == '$DAPX_DEV' and '$2' in d['peer']" "$work/j" &&
+		json "0 < d['latency']['min_us'] <= d['latency']['median_us'] <= d['latency']['p99_us']" "$work/j" &&
+		json "d['latency']['p99_us'] <= d['latency']['max_us'] and d['connect_us'] > 0" "$work/j"
 }
 
-ping_lines() {
-	"$ping" -d "$DAPX_DEV" -c 3 -i 0.01 "$DAPX_PEER_IP" >"$work/out" || return
+# answered FILE: how many answers it prints
+answered() { grep -c "^100 bytes from $DAPX_PEER_IP: seq=[0-9]* time=" "$1"; }
+
+ping_lines() { # ping_lines COUNT [OPTION...]: prints so many answers
+	"$ping" -d "$DAPX_DEV" -c 3 -i 0.01 -s 100 "${@:2}" "$DAPX_PEER_IP" >"$work/out" || return
 	cat "$work/out"
-	[[ $(grep -c 'time' "$work/out") -ge 3 ]]
+	[[ $(answered "$work/out") = "$1" ]] && grep -q '^3 sent, 3 answered, connected in ' "$work/out" &&
+		grep -q '^round trip min .*, median .*, p99 .*, max ' "$work/out"
+}
+
+# The least and the greatest message, and one of many packets.
+ping_sizes() {
+	local size
+	for size in 1 4097 1048576; do
+		"$ping" -d "$DAPX_DEV" -W 60 -c 2 -i 0 -s $size -j "$DAPX_PEER_IP" >"$work/j" || return
+		json "d['size'] == $size and d['received'] == 2" "$work/j" || return
+	done
+}
+
+start_ping() {
+	"$ping" -d "$DAPX_DEV" -i 0.05 -s 100 "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
+	client=$!
+	await grep -q "seq=3 " "$work/out"
+}
+
+# All that was answered is in the summary.
+ping_summary() {
+	local n
+	n=$(answered "$work/out")
+	tail -n 2 "$work/out" | grep -qE "^($n|$((n + 1))) sent, $n answered" &&
+		tail -n 1 "$work/out" | grep -q '^round trip min '
 }
 
 ping_interrupted() {
-	"$ping" -d "$DAPX_DEV" -i 0.05 "$DAPX_PEER_IP" >"$work/out" 2>&1 &
-	local pid=$! rc=0
-	sleep 2
-	kill -INT $pid
-	wait $pid || rc=$?
-	cat "$work/out"
-	((rc == 0)) && tail -n 3 "$work/out" | grep -q 'sent\|min'
+	local rc=0 client
+	start_ping && kill -INT "$client" && { wait "$client" || rc=$?; }
+	cat "$work/out" "$work/err"
+	((rc == 0)) && ping_summary && [[ ! -s $work/err ]]
 }
 
-server_killed() {
-	local pid rc=0
-	"$ping" -d "$DAPX_DEV" -i 0.05 "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
-	pid=$!
-	sleep 2
+kill_server() {
 	kill -KILL "$server"
 	wait "$server" 2>/dev/null
 	server=''
-	wait $pid || rc=$?
-	cat "$work/err"
-	((rc == 1)) && [[ $(wc -l <"$work/err") = 1 ]]
+}
+
+ping_loses_server() {
+	local rc=0 client
+	start_ping || return
+	kill_server
+	wait "$client" || rc=$?
+	cat "$work/out" "$work/err"
+	((rc == 1)) && one_line "$DAPX_PEER_IP:7710" "$work/err" && ping_summary
+}
+
+carried() { cat "/sys/class/net/$DAPX_NETDEV/statistics/tx_bytes"; }
+carried_more() { (($(carried) > $1)); }
+
+perf_loses_server() {
+	local rc=0 client
+	"$perf" -d "$DAPX_DEV" -t 600 -s 4k --test bandwidth --op write "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
+	client=$!
+	await carried_more $(($(carried) + 500000)) || return
+	kill_server
+	wait "$client" || rc=$?
+	cat "$work/out" "$work/err"
+	((rc == 1)) && one_line "$DAPX_PEER_IP:7711" "$work/err"
 }
 
 perf_tests() {
-	"$perf" -d "$DAPX_DEV" -n 200 -j "$DAPX_PEER_IP" >"$work/j" || return
+	local count=200 tests ops
+	"$perf" -d "$DAPX_DEV" -n $count -j "$DAPX_PEER_IP" >"$work/j" || return
 	cat "$work/j"
-	json "len(d) > 0" "$work/j"
+	tests="['latency', 'rate', 'bandwidth']" ops="['send', 'write', 'read']"
+	json "[(x['test'], x['op']) for x in d['results']] == [(t, o) for t in $tests for o in $ops]" "$work/j" &&
+		json "all(x['count'] == $count for x in d['results'])" "$work/j" &&
+		json "all(x['size'] == (65536 if x['test'] == 'bandwidth' else 8) for x in d['results'])" "$work/j" &&
+		json "all(x['latency']['samples'] == $count for x in d['results'] if x['test'] == 'latency')" "$work/j" &&
+		json "all(x['bytes_per_s'] > 0 for x in d['results'] if x['test'] != 'latency')" "$work/j"
+}
+
+perf_table() {
+	"$perf" -d "$DAPX_DEV" -n 20 -s 100,2k -q 4 --test latency,rate --op write "$DAPX_PEER_IP" >"$work/out" || return
+	cat "$work/out"
+	[[ $(grep -cE '^write +(100|2048) +(20|4 +20) ' "$work/out") = 4 ]]
+}
+
+# The file that is sent, which does not end where a message does.
+make_file() {
+	[[ -e $work/sent ]] || head -c 3000001 /dev/urandom >"$work/sent"
+	rm -f "$work/received"
 }
 
 perf_file() {
-	head -c 3000001 /dev/urandom >"$work/sent" &&
-		"$perf" -d "$DAPX_DEV" --file "$work/sent" "$DAPX_PEER_IP" && wait "$server" && server='' &&
-		cmp "$work/sent" "$work/received"
+	make_file && "$perf" -d "$DAPX_DEV" --file "$work/sent" "$DAPX_PEER_IP" >"$work/out" || return
+	cat "$work/out"
+	wait "$server" || { cat "$work/server"; return 1; }
+	server=''
+	cmp "$work/sent" "$work/received" && [[ $(grep -c 'crc32 .* there: the same$' "$work/out") = 2 ]]
 }
 
+perf_file_json() {
+	local crc
+	make_file
+	crc=$(python3 -c 'import sys, zlib; print("%08x" % zlib.crc32(open(sys.argv[1], "rb").read()))' "$work/sent")
+	"$perf" -d "$DAPX_DEV" -j --file "$work/sent" -s 10000 "$DAPX_PEER_IP" >"$work/j" || return
+	cat "$work/j"
+	cmp "$work/sent" "$work/received" &&
+		json "d['crc32'] == '$crc' and d['bytes'] == 3000001 and d['message_size'] == 10000" "$work/j" &&
+		json "[x['op'] for x in d['transfers']] == ['send', 'RDMA write']" "$work/j" &&
+		json "all(x['match'] and x['peer_crc32'] == '$crc' and x['messages'] == 301 for x in d['transfers'])" "$work/j"
+}
+
+# locked_memory OPTION...: dapx-perf with these, as somebody who may lock little
 locked_memory() {
+	local mode rc
+	mode=$(stat -c %a /dev/dapx)
 	chmod 666 /dev/dapx
-	sentence "ulimit -l" as_nobody \
-		bash -c "ulimit -l 64; exec $for_all/dapx-perf -d $DAPX_DEV -s 8m --test bandwidth $DAPX_PEER_IP"
-	local rc=$?
-	chmod 600 /dev/dapx
+	sentence "this process may lock 64 KiB (RLIMIT_MEMLOCK); raise it with 'ulimit -l'" "${as_nobody[@]}" \
+		prlimit --memlock=65536:65536 "$for_all/dapx-perf" -d "$DAPX_DEV" "$@" "$DAPX_PEER_IP"
+	rc=$?
+	chmod "$mode" /dev/dapx
 	return $rc
 }
 
+# An address behind which there is nobody: what is sent there vanishes.
+unreachable() {
+	local rc
+	ip route add 10.0.0.9 dev "$DAPX_NETDEV"
+	ip neigh add 10.0.0.9 dev "$DAPX_NETDEV" lladdr 02:da:00:00:00:09 nud permanent
+	sentence "cannot connect to 10.0.0.9:7710: no answer in time; see whether the address is right" \
+		"$ping" -d "$DAPX_DEV" -W 2 10.0.0.9
+	rc=$?
+	ip neigh del 10.0.0.9 dev "$DAPX_NETDEV"
+	ip route del 10.0.0.9 dev "$DAPX_NETDEV"
+	return $rc
+}
+
+told_without_module() {
+	local why="cannot open /dev/dapx: the dapx module is not loaded; run 'modprobe dapx' as root"
+	sentence "$why" "$ctl" info && sentence "$why" "$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
+		sentence "$why" "$ping" --server -d "$DAPX_DEV" && sentence "$why" "$perf" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
+		sentence "$why" "$perf" --server -d "$DAPX_DEV" || return
+	! "$ctl" info -j >"$work/j" && json "d['module'] is False and 'modprobe' in d['reason']" "$work/j" &&
+		"$ctl" devices -j >"$work/j" && json "len(d) == 2 and not any(x['usable'] for x in d)" "$work/j"
+}
+
 without_module() {
+	local rc
 	rmmod dapx || return
-	sentence "modprobe dapx" "$ctl" info && sentence "modprobe dapx" "$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
-		sentence "modprobe dapx" "$perf" --server -d "$DAPX_DEV"
-	local rc=$?
-	insmod "$ko"
+	told_without_module
+	rc=$?
+	insmod "$ko" && "$ctl" info || return
 	return $rc
 }
 
@@ -147,32 +276,59 @@ result "dapxctl devices" devices
 result "dapx-ping serves" serve "$ping"
 for op in send write read fetch-add; do
 	if [[ $op = fetch-add && $RDMA = siw ]]; then
-		skip "dapx-ping $op" "iWARP has no atomics"
+		result "dapx-ping $op is not there" sentence "RDMA device $DAPX_DEV has no atomics; choose another --op" \
+			"$ping" -d "$DAPX_DEV" --op $op "$DAPX_PEER_IP"
 		continue
 	fi
 	result "dapx-ping $op" ping_once $op "$DAPX_PEER_IP"
+	result "dapx-ping $op over IPv6" ping_once $op "$DAPX_PEER_IP6"
 done
-result "dapx-ping over IPv6" ping_once send "$DAPX_PEER_IP6"
-result "dapx-ping prints each answer" ping_lines
+result "dapx-ping of any size" ping_sizes
+result "dapx-ping prints each answer" ping_lines 3
+result "dapx-ping is quiet" ping_lines 0 -q
 result "dapx-ping is interrupted" ping_interrupted
-result "dapx-ping loses its server" server_killed
+result "dapx-ping's server takes no other client" \
+	sentence "cannot connect to $DAPX_PEER_IP:7710: this is a dapx-ping server, for dapx-ping only" \
+	"$perf" -d "$DAPX_DEV" -p 7710 "$DAPX_PEER_IP"
+result "dapx-ping loses its server" ping_loses_server
 
-result "dapx-perf serves" serve "$perf"
+result "dapx-perf serves" serve "$perf" --output "$work/received"
 result "dapx-perf measures" perf_tests
-result "too little locked memory" locked_memory
-stop_server
+result "dapx-perf prints a table" perf_table
+result "dapx-perf sends a file in odd pieces" perf_file_json
+result "too little locked memory" locked_memory -s 8m --test bandwidth
+result "too little locked memory for a file" locked_memory --file "$ctl"
+result "dapx-perf loses its server" perf_loses_server
 result "dapx-perf takes a file" serve "$perf" --once --output "$work/received"
 result "dapx-perf sends a file" perf_file
 stop_server
 
-result "unknown device" sentence "rxe7" "$ping" -d rxe7 "$DAPX_PEER_IP"
-result "nobody listens" sentence "$DAPX_PEER_IP" "$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP"
-result "unknown host" sentence "no.such.host.invalid" "$ping" -d "$DAPX_DEV" no.such.host.invalid
-chmod 600 /dev/dapx
-result "no permission" sentence "permission denied" as_nobody "$for_all/dapxctl" info
+result "unknown device" sentence "there is no RDMA device rxe7; there are: $DAPX_DEV, $DAPX_PEER_DEV" \
+	"$ping" -d rxe7 "$DAPX_PEER_IP"
+result "no device named" sentence "there are several RDMA devices: $DAPX_DEV, $DAPX_PEER_DEV; name the one to use with -d" \
+	"$perf" "$DAPX_PEER_IP"
+result "nobody listens" sentence "cannot connect to $DAPX_PEER_IP:7710: nobody listens there; start the server" \
+	"$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP"
+result "nobody listens for dapx-perf" sentence "cannot connect to $DAPX_PEER_IP:7711: nobody listens there; start the server" \
+	"$perf" -d "$DAPX_DEV" "$DAPX_PEER_IP"
+result "nobody answers" unreachable
+result "no route" sentence "cannot connect to 192.0.2.9:7710: there is no way to the address from this RDMA device; name" \
+	"$ping" -d "$DAPX_DEV" 192.0.2.9
+result "foreign source" sentence "the address is not one of this RDMA device; 'dapxctl devices' shows which are" \
+	"$ping" -d "$DAPX_DEV" -S 10.0.0.77 "$DAPX_PEER_IP"
+result "unknown host" sentence "cannot find the address of host 'no.such.host.invalid'" \
+	"$ping" -d "$DAPX_DEV" no.such.host.invalid
+result "no such file" sentence "cannot read $work/nothing: No such file or directory" \
+	"$perf" -d "$DAPX_DEV" --file "$work/nothing" "$DAPX_PEER_IP"
+for tool in "dapxctl info" "dapx-ping -d $DAPX_DEV $DAPX_PEER_IP" "dapx-perf --server -d $DAPX_DEV"; do
+	# shellcheck disable=SC2086  # program and arguments
+	result "no permission for ${tool%% *}" sentence "cannot open /dev/dapx: permission denied: it is for root and group" \
+		"${as_nobody[@]}" "$for_all/"$tool
+done
 result "no module" without_module
-result "wrong usage of dapxctl" usage_error "$ctl" nonsense
-result "wrong usage of dapx-ping" usage_error "$ping" -s 0 "$DAPX_PEER_IP"
-result "wrong usage of dapx-perf" usage_error "$perf" --test nonsense "$DAPX_PEER_IP"
+result "wrong usage of dapxctl" usage_error "subcommand" "$ctl" nonsense
+result "wrong usage of dapx-ping" usage_error "--size" "$ping" -s 0 "$DAPX_PEER_IP"
+result "wrong usage of dapx-perf" usage_error "--test" "$perf" --test nonsense "$DAPX_PEER_IP"
+result "neither server nor host" usage_error "give either --server or the host" "$ping" -d "$DAPX_DEV"
 echo "1..$number"
 ((failed == 0))

@@ -12,11 +12,18 @@ file_size=4000001
 # The same file in both, without carrying it over: the test is about the other way.
 head -c $file_size /dev/zero | openssl enc -aes-128-ctr -K 00 -iv 00 -nosalt >"$work/file" 2>/dev/null
 
+carried() { cat "/sys/class/net/$DAPX_NETDEV/statistics/$1_bytes"; } # carried rx|tx
+
+# By sends, and by writes.
+came_over() { (($1 >= 2 * file_size)) || { echo "only $1 bytes went over $DAPX_NETDEV"; return 1; }; }
+
 serve() {
-	local rc=0
+	local rc=0 before
+	before=$(carried rx)
 	timeout 120 "$tools/dapx-ping" --server --once -d "$DAPX_DEV" || rc=1
 	timeout 120 "$tools/dapx-perf" --server --once -d "$DAPX_DEV" --output "$work/received" || rc=1
 	cmp "$work/file" "$work/received" || rc=1
+	came_over $(($(carried rx) - before)) || rc=1
 	return $rc
 }
 
@@ -32,15 +39,15 @@ ask() {
 	return 1
 }
 
-carried() { cat "/sys/class/net/$DAPX_NETDEV/statistics/tx_bytes"; }
 
 call() {
 	local before
 	ask "$tools/dapx-ping" -d "$DAPX_DEV" -c 20 -i 0.01 -s 2k "$DAPX_PEER_IP" || return
-	before=$(carried)
+	grep -q "^20 sent, 20 answered" "$work/said" || return
+	before=$(carried tx)
 	ask "$tools/dapx-perf" -d "$DAPX_DEV" --file "$work/file" "$DAPX_PEER_IP" || return
-	# By sends, and by writes.
-	(($(carried) - before >= 2 * file_size))
+	[[ $(grep -c "there: the same$" "$work/said") = 2 ]] || return
+	came_over $(($(carried tx) - before))
 }
 
 echo "TAP version 13"
