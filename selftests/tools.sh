@@ -305,14 +305,17 @@ stop_server
 
 result "unknown device" sentence "there is no RDMA device rxe7; there are: $DAPX_DEV, $DAPX_PEER_DEV" \
 	"$ping" -d rxe7 "$DAPX_PEER_IP"
-result "no device named" sentence "there are several RDMA devices: $DAPX_DEV, $DAPX_PEER_DEV; name the one to use with -d" \
+result "no device named" \
+	sentence "there are several RDMA devices: $DAPX_DEV, $DAPX_PEER_DEV; name the one to use with -d" \
 	"$perf" "$DAPX_PEER_IP"
 result "nobody listens" sentence "cannot connect to $DAPX_PEER_IP:7710: nobody listens there; start the server" \
 	"$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP"
-result "nobody listens for dapx-perf" sentence "cannot connect to $DAPX_PEER_IP:7711: nobody listens there; start the server" \
+result "nobody listens for dapx-perf" \
+	sentence "cannot connect to $DAPX_PEER_IP:7711: nobody listens there; start the server" \
 	"$perf" -d "$DAPX_DEV" "$DAPX_PEER_IP"
 result "nobody answers" unreachable
-result "no route" sentence "cannot connect to 192.0.2.9:7710: there is no way to the address from this RDMA device; name" \
+result "no route" \
+	sentence "cannot connect to 192.0.2.9:7710: there is no way to the address from this RDMA device; name" \
 	"$ping" -d "$DAPX_DEV" 192.0.2.9
 result "foreign source" sentence "the address is not one of this RDMA device; 'dapxctl devices' shows which are" \
 	"$ping" -d "$DAPX_DEV" -S 10.0.0.77 "$DAPX_PEER_IP"
