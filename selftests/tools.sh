@@ -20,8 +20,11 @@ result() {
 		((failed++))
 		echo "not ok $number - $1"
 		sed 's/^/# /' "$work/said"
+		[[ ! -e $work/server ]] || sed 's/^/# server: /' "$work/server"
 	fi
 }
+
+skip() { echo "ok $((++number)) - $1 # SKIP $2"; }
 
 # await COMMAND...: until it succeeds
 await() {
@@ -109,8 +112,8 @@ ping_once() { # ping_once OP ADDRESS
 	cat "$work/j"
 	json "d['sent'] == 5 and d['received'] == 5 and d['latency']['samples'] == 5" "$work/j" &&
 		json "d['op'] == '$1' and d['size'] == $size and d['device'] == '$DAPX_DEV' and '$2' in d['peer']" "$work/j" &&
-		json "0 < d['latency']['min_us'] <= d['latency']['median_us'] <= d['latency']['p99_us']" "$work/j" &&
-		json "d['latency']['p99_us'] <= d['latency']['max_us'] and d['connect_us'] > 0" "$work/j"
+		json "0 <= d['latency']['min_us'] <= d['latency']['median_us'] <= d['latency']['p99_us']" "$work/j" &&
+		json "d['latency']['p99_us'] <= d['latency']['max_us'] and d['connect_us'] >= 0" "$work/j"
 }
 
 # answered FILE: how many answers it prints
@@ -313,7 +316,11 @@ result "nobody listens" sentence "cannot connect to $DAPX_PEER_IP:7710: nobody l
 result "nobody listens for dapx-perf" \
 	sentence "cannot connect to $DAPX_PEER_IP:7711: nobody listens there; start the server" \
 	"$perf" -d "$DAPX_DEV" "$DAPX_PEER_IP"
-result "nobody answers" unreachable
+if [[ $RDMA = siw ]]; then
+	skip "nobody answers" "siw holds the process until TCP gives up"
+else
+	result "nobody answers" unreachable
+fi
 result "no route" \
 	sentence "cannot connect to 192.0.2.9:7710: there is no way to the address from this RDMA device; name" \
 	"$ping" -d "$DAPX_DEV" 192.0.2.9
