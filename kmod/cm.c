@@ -145,18 +145,7 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 		rdma_destroy_id(id);
 }
 
-/* Starts, or answers, a disconnect. */
-void dapx_cm_disconnect(struct dapx_cm *cm)
-{
-	if (!cm)
-		return;
-	mutex_lock(&cm->id_mutex);
-	if (cm->id)
-		rdma_disconnect(cm->id);
-	mutex_unlock(&cm->id_mutex);
-}
-
-/* A message came in before the last one of the handshake. */
+/* A message came in before the last one of the handshake. Otherwise nothing happens. */
 void dapx_cm_established(struct dapx_cm *cm)
 {
 	if (!cm)
@@ -164,6 +153,19 @@ void dapx_cm_established(struct dapx_cm *cm)
 	mutex_lock(&cm->id_mutex);
 	if (cm->id)
 		rdma_notify(cm->id, IB_EVENT_COMM_EST);
+	mutex_unlock(&cm->id_mutex);
+}
+
+/* Starts, or answers, a disconnect. */
+void dapx_cm_disconnect(struct dapx_cm *cm)
+{
+	if (!cm)
+		return;
+	/* Of what the CM does not know to be a connection, the peer would not be told. */
+	dapx_cm_established(cm);
+	mutex_lock(&cm->id_mutex);
+	if (cm->id)
+		rdma_disconnect(cm->id);
 	mutex_unlock(&cm->id_mutex);
 }
 

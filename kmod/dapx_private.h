@@ -500,7 +500,7 @@ int dapx_srq_doorbell(struct dapx_srq *srq);
 enum dapx_ep_todo {
 	DAPX_EP_TODO_BREAK,		/* queue pair to error, tell the peer */
 	DAPX_EP_TODO_DISCONNECT,	/* graceful: all requests are done */
-	DAPX_EP_TODO_NOTIFY,		/* data came before the CM's last message */
+	DAPX_EP_TODO_NOTIFY,		/* a message came before the CM's last one */
 	DAPX_EP_TODO_KICK,		/* slots came free */
 };
 
@@ -508,7 +508,7 @@ struct dapx_cm;
 
 struct dapx_ep {
 	struct dapx_object obj;
-	spinlock_t lock;		/* state, dead, cm, peer_data, user_data */
+	spinlock_t lock;		/* state, dead, cm, peer_data, user_data, ... */
 	enum dapx_ep_state state;
 	bool dead;			/* teardown has begun */
 	bool tentative;			/* made by a listener, not accepted yet */
@@ -541,6 +541,8 @@ struct dapx_ep {
 	u8 peer_data[DAPX_PRIVATE_DATA_MAX];
 	u32 peer_data_len;
 	u32 remote_qp_num;
+	bool answered;			/* ep->lock; the peer accepted: its data are here */
+	bool established;		/* ep->lock; by the CM, and that event is posted */
 	u8 port;			/* QP number exchange */
 	u64 connect_deadline;
 
@@ -575,6 +577,7 @@ int dapx_ep_access_flags(struct dapx_ep *ep);
 /* -------------------------------------------------------------- ep_connect.c */
 
 int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_event *event);
+void dapx_ep_message_arrived(struct dapx_ep *ep);
 void dapx_ep_deadline(struct work_struct *work);
 void dapx_ep_disconnect_drained(struct dapx_ep *ep);
 

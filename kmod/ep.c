@@ -801,6 +801,9 @@ static void dapx_ep_dismantle(struct dapx_ep *ep)
 	/* 3.: no connection manager, and no callback of it */
 	trace_dapx_teardown(&ep->obj, "cm");
 	if (ep->cm) {
+		/* As dapx_ep_message_arrived() had begun to say. */
+		if (ep->established)
+			dapx_cm_established(ep->cm);
 		dapx_cm_shutdown(ep->cm);
 		dapx_cm_expel_cancel(ep->cm);
 	}
@@ -853,6 +856,8 @@ static void dapx_ep_renew(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 	ep->todo = 0;
 	ep->remote_qp_num = 0;
 	ep->peer_data_len = 0;
+	ep->answered = false;
+	ep->established = false;
 	ep->dead = false;
 	dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
 	spin_unlock_irq(&ep->lock);

@@ -110,25 +110,52 @@ static void dapx_ep_connect_failed(struct dapx_ep *ep, u32 what, int error, cons
 	dapx_ep_update_modes(ep);
 }
 
-static void dapx_ep_connected(struct dapx_ep *ep, const struct rdma_conn_param *conn)
+/* The peer accepted, and said this. */
+static void dapx_ep_answered(struct dapx_ep *ep, const struct rdma_conn_param *conn)
 {
-	bool connected = false;
-
 	spin_lock_irq(&ep->lock);
-	if (ep->state == DAPX_EP_ACTIVE_PENDING || ep->state == DAPX_EP_COMPLETION_PENDING) {
-		if (ep->state == DAPX_EP_ACTIVE_PENDING) {
-			dapx_ep_take_peer_data(ep, conn->private_data, conn->private_data_len);
-			ep->remote_qp_num = conn->qp_num;
-		}
-		dapx_ep_set_state(ep, DAPX_EP_CONNECTED);
-		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
-		connected = true;
+	if (ep->state == DAPX_EP_ACTIVE_PENDING) {
+		dapx_ep_take_peer_data(ep, conn->private_data, conn->private_data_len);
+		ep->remote_qp_num = conn->qp_num;
+		ep->answered = true;
 	}
 	spin_unlock_irq(&ep->lock);
+}
+
+/* Any context. Returns whether this call did it. */
+static bool dapx_ep_connected(struct dapx_ep *ep)
+{
+	bool connected = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->cm && !ep->dead &&
+	    ((ep->state == DAPX_EP_ACTIVE_PENDING && ep->answered) ||
+	     ep->state == DAPX_EP_COMPLETION_PENDING)) {
+		dapx_ep_set_state(ep, DAPX_EP_CONNECTED);
+		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
+		/* Release: who sees this posts its completion behind that event. */
+		smp_store_release(&ep->established, true);
+		connected = true;
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
 	if (!connected)
-		return;
+		return false;
 	cancel_delayed_work(&ep->deadline);
 	dapx_ep_update_modes(ep);
+	return true;
+}
+
+/*
+ * A message of the peer may be here before the CM says that the connection is. But
+ * nobody should have to take a completion of an endpoint that is not connected yet,
+ * so the message is as good as the CM's word. In softirq, before its completion.
+ */
+void dapx_ep_message_arrived(struct dapx_ep *ep)
+{
+	/* The CM has to know as well, or it would not let go as of a connection. */
+	if (dapx_ep_connected(ep))
+		dapx_ep_queue(ep, DAPX_EP_TODO_NOTIFY);
 }
 
 /* The connection ends without an error. Returns whether it was there. */
@@ -213,13 +240,17 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		if (READ_ONCE(ep->state) != DAPX_EP_ACTIVE_PENDING)
 			break;
 		ret = dapx_ep_qp_connect(ep, id);
-		if (!ret)
+		if (!ret) {
+			dapx_ep_answered(ep, conn);
 			ret = rdma_accept(id, NULL);
+		}
 		if (!ret)
-			dapx_ep_connected(ep, conn);
+			dapx_ep_connected(ep);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		dapx_ep_connected(ep, conn);
+		/* On iWARP also the active side's answer. */
+		dapx_ep_answered(ep, conn);
+		dapx_ep_connected(ep);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		/* Of another device than ours, of whose removal we would hear first. */

@@ -540,6 +540,9 @@ void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct
 			event->completion.opcode = DAPX_OP_RECV_RDMA_IMM;
 		/* Who cares is told by dapx_ep_fetch(). */
 		slot->node.solicited = !ep->recv_cq;
+		/* Acquire, as in dapx_ep_connected(). */
+		if (unlikely(!smp_load_acquire(&ep->established)))
+			dapx_ep_message_arrived(ep);
 	}
 	dapx_workq_complete(slot, READ_ONCE(ep->dead) ? NULL : ep->recv_evd, status);
 	dapx_ep_failed(ep, status);

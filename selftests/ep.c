@@ -4,6 +4,8 @@
  * disconnecting by either way, reset, and what becomes of their work.
  */
 #include <infiniband/verbs.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -840,6 +842,16 @@ static int verbs_open(struct verbs *verbs, const char *name)
 	return verbs->qp && verbs->mr ? 0 : because("libibverbs: %m");
 }
 
+static void verbs_close(struct verbs *verbs)
+{
+	ibv_destroy_qp(verbs->qp);
+	ibv_dereg_mr(verbs->mr);
+	ibv_destroy_cq(verbs->cq);
+	ibv_dealloc_pd(verbs->pd);
+	ibv_close_device(verbs->context);
+	free(verbs);
+}
+
 static int verbs_connect(struct verbs *verbs, __u32 dest_qp_num,
 			 const __u8 dgid[16], int sgid_index)
 {
@@ -979,12 +991,116 @@ TEST_F(ep, verbs_peer)
 	send.wr.rdma.rkey = self->a.rkey ^ 0x5500;
 	ASSERT_EQ(0, ibv_post_send(verbs->qp, &send, &bad_send));
 	EXPECT_EQ(-1, verbs_wait(verbs, 6));
-	ibv_destroy_qp(verbs->qp);
-	ibv_dereg_mr(verbs->mr);
-	ibv_destroy_cq(verbs->cq);
-	ibv_dealloc_pd(verbs->pd);
-	ibv_close_device(verbs->context);
-	free(verbs);
+	verbs_close(verbs);
+}
+
+/* What the RDMA CM says next, which must be this. */
+static int cm_event(struct rdma_event_channel *channel,
+		    enum rdma_cm_event_type wanted)
+{
+	struct pollfd pollfd = { .fd = channel->fd, .events = POLLIN };
+	enum rdma_cm_event_type type;
+	struct rdma_cm_event *event;
+
+	if (poll(&pollfd, 1, PATIENCE_MS) != 1)
+		return because("no %s", rdma_event_str(wanted));
+	if (rdma_get_cm_event(channel, &event))
+		return because("rdma_get_cm_event: %m");
+	type = event->event;
+	rdma_ack_cm_event(event);
+	return type == wanted ? 0 : because("%s instead of %s",
+					    rdma_event_str(type),
+					    rdma_event_str(wanted));
+}
+
+/* As the CM has them. */
+static int verbs_step(struct verbs *verbs, struct rdma_cm_id *id,
+		      enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask;
+
+	if (rdma_init_qp_attr(id, &attr, &mask) ||
+	    ibv_modify_qp(verbs->qp, &attr, mask))
+		return because("to state %d: %m", state);
+	return 0;
+}
+
+/*
+ * The peer sends before it says that it is ready. An EVD for everything must not
+ * show a completion of a connection that it has not shown yet.
+ */
+TEST_F(ep, established_by_a_message)
+{
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct ibv_send_wr send = { .num_sge = 1 }, *bad_send;
+	struct ibv_recv_wr recv = { .wr_id = 1, .num_sge = 1 }, *bad_recv;
+	struct verbs *verbs = calloc(1, sizeof(*verbs));
+	struct __kernel_sockaddr_storage addr;
+	struct listener listener;
+	struct dapx_ep_create cmd;
+	struct dapx_event event;
+	struct rdma_cm_id *id;
+	struct ibv_sge theirs;
+	struct ep ep;
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s takes no queue pair apart from its CM id", self->a.device);
+	ep_usual(&self->a, &cmd);
+	cmd.request_evd = self->a.conn.handle;
+	cmd.recv_evd = self->a.conn.handle;
+	OK(ep_make(&self->a, &cmd, &ep));
+	OK(ep_recv(&ep, 2, TARGET, 100));
+	OK(listener_open(&self->a, &listener));
+
+	OK(verbs_open(verbs, self->b.device));
+	ASSERT_NE(NULL, channel);
+	ASSERT_EQ(0, rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	set_addr(&addr, self->a.addr, listener.port);
+	ASSERT_EQ(0, rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr,
+				       PATIENCE_MS));
+	OK(cm_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED));
+	ASSERT_STREQ(self->b.device, ibv_get_device_name(id->verbs->device));
+	ASSERT_EQ(0, rdma_resolve_route(id, PATIENCE_MS));
+	OK(cm_event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED));
+	OK(verbs_step(verbs, id, IBV_QPS_INIT));
+	param.qp_num = verbs->qp->qp_num;
+	ASSERT_EQ(0, rdma_connect(id, &param));
+	OK(listener_request(&listener, &event));
+	OK(ep_accept(&ep, event.request.cm));
+	OK(cm_event(channel, RDMA_CM_EVENT_CONNECT_RESPONSE));
+	OK(verbs_step(verbs, id, IBV_QPS_RTR));
+	OK(verbs_step(verbs, id, IBV_QPS_RTS));
+	EXPECT_EQ(DAPX_EP_COMPLETION_PENDING, ep_shown_state(&ep));
+	OK(evd_quiet(&self->a.conn));
+
+	theirs = (struct ibv_sge) { .addr = (uintptr_t)verbs->mem, .length = 100,
+				    .lkey = verbs->mr->lkey };
+	send.sg_list = &theirs;
+	recv.sg_list = &theirs;
+	send.opcode = IBV_WR_SEND;
+	ASSERT_EQ(0, ibv_post_recv(verbs->qp, &recv, &bad_recv));
+	ASSERT_EQ(0, ibv_post_send(verbs->qp, &send, &bad_send));
+	OK(expect_connection(&self->a.conn, ep.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_completion(&self->a.conn, 2, DAPX_STATUS_SUCCESS, NULL));
+	/* And can be answered at once. */
+	OK(ep_send(&ep, 3, 0, 50));
+	OK(expect_completion(&self->a.conn, 3, DAPX_STATUS_SUCCESS, NULL));
+	OK(verbs_wait(verbs, 1));
+
+	/* The word that comes too late is not news; the connection ends as any. */
+	ASSERT_EQ(0, rdma_establish(id));
+	OK(evd_quiet(&self->a.conn));
+	test_cmd(ep_disconnect, self->a.fd, .ep = ep.handle);
+	OK(cm_event(channel, RDMA_CM_EVENT_DISCONNECTED));
+	rdma_disconnect(id);
+	OK(expect_connection(&self->a.conn, ep.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+	verbs_close(verbs);
 }
 
 TEST_HARNESS_MAIN

@@ -535,7 +535,8 @@ enum dapx_completion_flags {
 
 /**
  * enum dapx_connection_event - dapx_event.connection.what
- * @DAPX_CONNECTION_ESTABLISHED: connected
+ * @DAPX_CONNECTION_ESTABLISHED: connected; no receive of the connection completes
+ *	before this is in its EVD
  * @DAPX_CONNECTION_PEER_REJECTED: the consumer on the other side said no
  * @DAPX_CONNECTION_NON_PEER_REJECTED: nobody listens, or not there
  * @DAPX_CONNECTION_ACCEPT_ERROR: an accepted connection did not come about
