@@ -48,6 +48,7 @@ serve() {
 stop_server() {
 	[[ -z $server ]] || { kill "$server"; wait "$server"; } 2>/dev/null
 	server=''
+	rm -f "$work/server"
 }
 
 # json EXPRESSION FILE: true of what is in it
@@ -73,7 +74,7 @@ usage_error() { # usage_error TEXT COMMAND...
 	local rc=0
 	"${@:2}" >"$work/out" 2>"$work/err" || rc=$?
 	cat "$work/out" "$work/err"
-	((rc == 2)) && [[ ! -s $work/out ]] && grep -qF -- "$1" "$work/err"
+	((rc == 2)) && [[ ! -s $work/out ]] && one_line "$1" "$work/err"
 }
 
 # Somebody without rights may not reach the tree.
@@ -183,6 +184,16 @@ perf_loses_server() {
 	((rc == 1)) && one_line "$DAPX_PEER_IP:7711" "$work/err"
 }
 
+# What was measured till then is shown.
+perf_interrupted() {
+	local rc=0 client
+	"$perf" -d "$DAPX_DEV" -t 600 -s 4k --test "$1" --op send -j "$DAPX_PEER_IP" >"$work/j" 2>"$work/err" &
+	client=$!
+	await carried_more $(($(carried) + 100000)) && kill -INT "$client" && { wait "$client" || rc=$?; }
+	cat "$work/j" "$work/err"
+	((rc == 0)) && [[ ! -s $work/err ]] && json "len(d['results']) == 1 and d['results'][0]['count'] > 0" "$work/j"
+}
+
 perf_tests() {
 	local count=200 tests ops
 	"$perf" -d "$DAPX_DEV" -n $count -j "$DAPX_PEER_IP" >"$work/j" || return
@@ -227,13 +238,13 @@ perf_file_json() {
 		json "all(x['match'] and x['peer_crc32'] == '$crc' and x['messages'] == 301 for x in d['transfers'])" "$work/j"
 }
 
-# locked_memory OPTION...: dapx-perf with these, as somebody who may lock little
-locked_memory() {
+# dapx-perf with these, as somebody who may lock so much, called TEXT
+locked_memory() { # locked_memory BYTES TEXT OPTION...
 	local mode rc
 	mode=$(stat -c %a /dev/dapx)
 	chmod 666 /dev/dapx
-	sentence "this process may lock 64 KiB (RLIMIT_MEMLOCK); raise it with 'ulimit -l'" "${as_nobody[@]}" \
-		prlimit --memlock=65536:65536 "$for_all/dapx-perf" -d "$DAPX_DEV" "$@" "$DAPX_PEER_IP"
+	sentence "this process may lock $2 (RLIMIT_MEMLOCK); raise it with 'ulimit -l'" "${as_nobody[@]}" \
+		prlimit "--memlock=$1:$1" "$for_all/dapx-perf" -d "$DAPX_DEV" "${@:3}" "$DAPX_PEER_IP"
 	rc=$?
 	chmod "$mode" /dev/dapx
 	return $rc
@@ -254,12 +265,17 @@ unreachable() {
 	return $rc
 }
 
+info_without_permission() {
+	sentence "permission denied" "${as_nobody[@]}" "$for_all/dapxctl" info -j &&
+		json "d['module'] is True and 'permission denied' in d['reason']" "$work/out"
+}
+
 told_without_module() {
 	local why="cannot open /dev/dapx: the dapx module is not loaded; run 'modprobe dapx' as root"
 	sentence "$why" "$ctl" info && sentence "$why" "$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
 		sentence "$why" "$ping" --server -d "$DAPX_DEV" && sentence "$why" "$perf" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
 		sentence "$why" "$perf" --server -d "$DAPX_DEV" || return
-	! "$ctl" info -j >"$work/j" && json "d['module'] is False and 'modprobe' in d['reason']" "$work/j" &&
+	sentence "$why" "$ctl" info -j && json "d == {'module': False, 'reason': \"$why\"}" "$work/out" &&
 		"$ctl" devices -j >"$work/j" && json "len(d) == 2 and not any(x['usable'] for x in d)" "$work/j"
 }
 
@@ -298,9 +314,13 @@ result "dapx-ping loses its server" ping_loses_server
 result "dapx-perf serves" serve "$perf" --output "$work/received"
 result "dapx-perf measures" perf_tests
 result "dapx-perf prints a table" perf_table
+for test in latency bandwidth; do
+	result "dapx-perf $test is interrupted" perf_interrupted $test
+done
 result "dapx-perf sends a file in odd pieces" perf_file_json
-result "too little locked memory" locked_memory -s 8m --test bandwidth
-result "too little locked memory for a file" locked_memory --file "$ctl"
+result "too little locked memory" locked_memory 65536 "64 KiB" -s 8m --test bandwidth
+result "too little locked memory for a file" locked_memory 65536 "64 KiB" --file "$ctl"
+result "no locked memory" locked_memory 0 "0 bytes"
 result "dapx-perf loses its server" perf_loses_server
 result "dapx-perf takes a file" serve "$perf" --once --output "$work/received"
 result "dapx-perf sends a file" perf_file
@@ -322,7 +342,7 @@ result "no route" \
 	"$ping" -d "$DAPX_DEV" 192.0.2.9
 result "foreign source" sentence "the address is not one of this RDMA device; 'dapxctl devices' shows which are" \
 	"$ping" -d "$DAPX_DEV" -S 10.0.0.77 "$DAPX_PEER_IP"
-result "unknown host" sentence "cannot find the address of host 'no.such.host.invalid'" \
+result "unknown host" sentence "mind the spelling, or give an IP address" \
 	"$ping" -d "$DAPX_DEV" no.such.host.invalid
 result "no such file" sentence "cannot read $work/nothing: No such file or directory" \
 	"$perf" -d "$DAPX_DEV" --file "$work/nothing" "$DAPX_PEER_IP"
@@ -331,10 +351,11 @@ for tool in "dapxctl info" "dapx-ping -d $DAPX_DEV $DAPX_PEER_IP" "dapx-perf --s
 	result "no permission for ${tool%% *}" sentence "cannot open /dev/dapx: permission denied: it is for root and group" \
 		"${as_nobody[@]}" "$for_all/"$tool
 done
+result "no permission, as JSON" info_without_permission
 result "no module" without_module
 result "wrong usage of dapxctl" usage_error "subcommand" "$ctl" nonsense
 result "wrong usage of dapx-ping" usage_error "--size" "$ping" -s 0 "$DAPX_PEER_IP"
-result "wrong usage of dapx-perf" usage_error "--test" "$perf" --test nonsense "$DAPX_PEER_IP"
+result "wrong usage of dapx-perf" usage_error "--test: 'nonsense' is none of bandwidth, latency, rate" "$perf" --test nonsense "$DAPX_PEER_IP"
 result "neither server nor host" usage_error "give either --server or the host" "$ping" -d "$DAPX_DEV"
 echo "1..$number"
 ((failed == 0))

@@ -133,15 +133,15 @@ public:
         bool timed = false;        ///< takes the latency of each
     };
 
-    /// Keeps messages in flight until all are done.
+    /// Keeps messages in flight until all are done, or interrupted(): then fewer are.
     Stream stream(const StreamOptions& options, const PostOne& post_one,
                   const OnProgress& on_progress = {});
 
-    /// Waits for the next Control::report.
-    std::uint64_t await_report();
+    /// Waits for the next Control::report; none if interrupted().
+    std::optional<std::uint64_t> await_report();
 
-    /// Waits for a completion of @p opcode; others are handled meanwhile.
-    void await(dapx::Opcode opcode);
+    /// Waits for a completion of @p opcode; others are handled meanwhile. False if interrupted().
+    bool await(dapx::Opcode opcode);
 
     /// Ends the connection and waits for its end.
     void close();
@@ -155,7 +155,8 @@ private:
     /// wr_ids of receives of control messages begin here.
     static constexpr std::uint64_t control_wr_id = std::uint64_t{1} << 63;
 
-    dapx::Event next();
+    /// None if interrupted().
+    std::optional<dapx::Event> next();
     /// Failure if it is bad news. @return true if it is a completion of another thing than a
     /// control message.
     bool handle(const dapx::Event& event);

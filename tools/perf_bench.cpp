@@ -165,6 +165,7 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
     if (op == Op::send)
         must(endpoint.post_recv(0, in), "post_recv");
     for (std::uint64_t i = 0; !tools::interrupted(); ++i) {
+        bool answered = false;
         const auto start = dapx::Clock::now();
         if (options.count != 0 ? i >= options.count : start >= until)
             break;
@@ -174,20 +175,22 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
                      ? endpoint.post_send_inline(i, memory.part(0, size), dapx::SendFlags::none)
                      : endpoint.post_send(i, out, dapx::SendFlags::none),
                  "post_send");
-            connection.await(dapx::Opcode::recv);
+            answered = connection.await(dapx::Opcode::recv);
             break;
         case Op::write:
             must(is_inline
                      ? endpoint.post_write_inline(i, memory.part(0, size), connection.remote())
                      : endpoint.post_write(i, out, connection.remote()),
                  "post_write");
-            connection.await(dapx::Opcode::rdma_write);
+            answered = connection.await(dapx::Opcode::rdma_write);
             break;
         case Op::read:
             must(endpoint.post_read(i, in, connection.remote()), "post_read");
-            connection.await(dapx::Opcode::rdma_read);
+            answered = connection.await(dapx::Opcode::rdma_read);
             break;
         }
+        if (!answered)
+            break;
         latencies.add(dapx::Clock::now() - start);
         if (op == Op::send)
             must(endpoint.post_recv(i + 1, in), "post_recv");
@@ -219,6 +222,11 @@ int run_bench(const Options& options)
                               ? run_latency(target, options, op, size, more)
                               : run_stream(target, options, test, op, size, more));
     }
+    // What was measured until then is what was asked for.
+    if (tools::interrupted())
+        std::erase_if(results, [](const Result& result) { return result.stream.count == 0; });
+    if (results.empty())
+        throw tools::Failure("interrupted before anything was measured");
     if (!options.as_json) {
         print_table(target, results);
         return 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace perf {
 
@@ -104,13 +105,9 @@ void Connection::post_control(std::uint64_t wr_id)
     must(endpoint_.post_recv(wr_id, control_region_.segment(offset, sizeof(Control))), "post_recv");
 }
 
-dapx::Event Connection::next()
+std::optional<dapx::Event> Connection::next()
 {
-    const auto event =
-        tools::next_event(evd_, options_.waiting, dapx::Clock::now() + answer_timeout);
-    if (!event)
-        throw tools::Failure("interrupted");
-    return *event;
+    return tools::next_event(evd_, options_.waiting, dapx::Clock::now() + answer_timeout);
 }
 
 bool Connection::handle(const dapx::Event& event)
@@ -144,8 +141,8 @@ Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
     bool more = true;
     const auto start = dapx::Clock::now();
     while (more || done < posted) {
-        if (options.count == 0)
-            more = more && dapx::Clock::now() < options.until && !tools::interrupted();
+        more = more && !tools::interrupted() &&
+               (options.count != 0 || dapx::Clock::now() < options.until);
         while (more && posted - done < depth && (!options.needs_credit || posted < credit_)) {
             if (options.timed)
                 starts[posted % depth] = dapx::Clock::now();
@@ -159,14 +156,16 @@ Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
         if (done == posted && !more)
             break;
         // At least one event, and what else is there.
-        dapx::Event event = next();
+        std::optional<dapx::Event> event = next();
+        if (!event)
+            break;
         do {
-            if (!handle(event))
+            if (!handle(*event))
                 continue;
             if (options.timed)
-                result.latencies.add(dapx::Clock::now() - starts[event.wr_id() % depth]);
+                result.latencies.add(dapx::Clock::now() - starts[event->wr_id() % depth]);
             ++done;
-        } while (evd_.poll(event));
+        } while (evd_.poll(*event));
         if (on_progress)
             on_progress(done);
     }
@@ -176,22 +175,23 @@ Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
     return result;
 }
 
-std::uint64_t Connection::await_report()
+std::optional<std::uint64_t> Connection::await_report()
 {
-    while (!report_)
-        (void)handle(next());
-    const std::uint64_t report = *report_;
-    report_.reset();
-    return report;
+    while (!report_) {
+        const auto event = next();
+        if (!event)
+            return std::nullopt;
+        (void)handle(*event);
+    }
+    return std::exchange(report_, std::nullopt);
 }
 
-void Connection::await(dapx::Opcode opcode)
+bool Connection::await(dapx::Opcode opcode)
 {
-    for (;;) {
-        const dapx::Event event = next();
-        if (handle(event) && event.opcode() == opcode)
-            return;
-    }
+    while (const auto event = next())
+        if (handle(*event) && event->opcode() == opcode)
+            return true;
+    return false;
 }
 
 void Connection::close()

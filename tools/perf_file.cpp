@@ -112,11 +112,14 @@ private:
         });
         // The server sees sends arrive; of writes it must be told. The empty message comes
         // behind them, as all on one connection.
-        if (!by_sends)
+        if (!by_sends && !tools::interrupted())
             must(connection_.endpoint().post_send(0, std::span<const dapx::Segment>(),
                                                   dapx::SendFlags::none),
                  "post_send");
-        result.peer_checksum = static_cast<std::uint32_t>(connection_.await_report());
+        const auto report = connection_.await_report();
+        if (!report)
+            throw tools::Failure("interrupted before all of the file was sent");
+        result.peer_checksum = static_cast<std::uint32_t>(*report);
         progress.finish(fmt::format("{} in {}, {}", tools::bytes_text(memory_.size()),
                                     tools::time_text(result.stream.time),
                                     tools::rate_text(memory_.size(), result.stream.time)));
