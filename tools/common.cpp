@@ -51,7 +51,11 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body)
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : exit_usage;
+        // Help and version are "errors" as well.
+        if (error.get_exit_code() == 0)
+            return app.exit(error);
+        fmt::print(stderr, "{0}: {1}; see '{0} --help'\n", app.get_name(), error.what());
+        return exit_usage;
     }
     try {
         return body();
@@ -187,8 +191,10 @@ void await_connection(dapx::Endpoint& endpoint, dapx::Evd& evd, const dapx::Addr
 Failure lost(const dapx::Address& peer, const dapx::Event& event)
 {
     if (event.is_connection(dapx::Connection::disconnected))
-        return Failure("the server at " + peer.to_string() + " ended the connection");
-    return Failure("lost the connection to " + peer.to_string() + ": " + event.describe());
+        return Failure("the server at " + peer.to_string() +
+                       " ended the connection; see what it says, and start it again");
+    return Failure("lost the connection to " + peer.to_string() + ": " + event.describe() +
+                   "; see whether the server there still runs, and its host is reached");
 }
 
 } // namespace tools

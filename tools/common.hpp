@@ -10,10 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 namespace tools {
 
@@ -56,6 +58,22 @@ dapx::Address choose_source(const std::string& wanted, const std::string& device
 /// True after SIGINT or SIGTERM, once catch_interrupts() was called.
 bool interrupted();
 void catch_interrupts();
+
+/// For an option that takes one of @p names, which must outlive it.
+template <typename Enum> CLI::Validator one_of(const std::map<std::string, Enum>& names)
+{
+    const auto to_value = [&names](std::string& text) -> std::string {
+        if (const auto found = names.find(text); found != names.end()) {
+            text = std::to_string(static_cast<std::underlying_type_t<Enum>>(found->second));
+            return {};
+        }
+        std::string known;
+        for (const auto& [name, value] : names)
+            known += (known.empty() ? "" : ", ") + name;
+        return "'" + text + "' is none of " + known;
+    };
+    return {to_value, ""};
+}
 
 /// How to wait for events.
 enum class Waiting {

@@ -47,12 +47,12 @@ int main(int argc, char** argv)
                    "Own address; default: the device's that fits, for a server all of them");
     app.add_option("-p,--port", options.port, "Port of the server")->capture_default_str();
     app.add_option("--test", options.tests, "latency, rate, bandwidth; default: all")
-        ->transform(CLI::CheckedTransformer(tests).description(""))
+        ->transform(tools::one_of(tests))
         ->type_name("TEST")
         ->delimiter(',')
         ->allow_extra_args(false);
     app.add_option("--op", options.ops, "send, write, read; default: all")
-        ->transform(CLI::CheckedTransformer(ops).description(""))
+        ->transform(tools::one_of(ops))
         ->type_name("OP")
         ->delimiter(',')
         ->allow_extra_args(false);

@@ -434,7 +434,7 @@ int main(int argc, char** argv)
         ->check(CLI::Range(std::uint32_t{1}, max_size).description(""))
         ->capture_default_str();
     app.add_option("--op", options.op, "send, write, read or fetch-add")
-        ->transform(CLI::CheckedTransformer(op_names).description(""))
+        ->transform(tools::one_of(op_names))
         ->type_name("OP");
     app.add_flag("-q,--quiet", options.quiet, "Print the summary only");
     app.add_flag("-j,--json", options.as_json, "Print the summary only, as JSON");

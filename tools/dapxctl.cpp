@@ -24,10 +24,10 @@ std::vector<std::string> feature_names(const dapx::ModuleInfo& info)
 int info(bool as_json)
 {
     const auto context = dapx::Context::open_node();
-    if (!context && as_json) {
-        fmt::print("{}\n", json{{"module", false}, {"reason", context.error().message()}}.dump(2));
-        return tools::exit_failure;
-    }
+    if (!context && as_json)
+        fmt::print("{}\n", json{{"module", dapx::Context::module_loaded()},
+                                {"reason", context.error().message()}}
+                               .dump(2));
     const dapx::ModuleInfo info = tools::must(tools::must(context).info());
     if (as_json) {
         const json result = {{"module", true},

@@ -57,9 +57,10 @@ Result<Address> Address::parse(const std::string& host, std::uint16_t port) noex
     ::addrinfo* found = nullptr;
     const int error = ::getaddrinfo(name.c_str(), nullptr, &hints, &found);
     if (error != 0)
-        return std::unexpected(
-            Error(EADDRNOTAVAIL, "getaddrinfo",
-                  "cannot find the address of host '" + host + "': " + ::gai_strerror(error)));
+        return std::unexpected(Error(EADDRNOTAVAIL, "getaddrinfo",
+                                     "cannot find the address of host '" + host +
+                                         "': " + ::gai_strerror(error) +
+                                         "; mind the spelling, or give an IP address"));
     const std::unique_ptr<::addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
     return Address(*found->ai_addr).with_port(port);
 }

@@ -3,6 +3,7 @@
 
 #include "device.hpp"
 #include "ioctl.hpp"
+#include "sysfs.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -32,6 +33,11 @@ Result<ObjectInfo> look_up(int fd, std::uint32_t handle, ObjectType type,
 }
 
 } // namespace
+
+bool Context::module_loaded() noexcept
+{
+    return detail::module_loaded();
+}
 
 Result<Context> Context::open_node(const char* node) noexcept
 {

@@ -113,7 +113,7 @@ Error explain_open(int code, const std::string& node, const std::string& sysfs) 
     case ENOENT:
     case ENXIO:
     case ENODEV:
-        if (is_directory(sysfs + "/module/dapx"))
+        if (module_loaded(sysfs))
             text += "the dapx module is loaded, but the device node is not here; in a container, "
                     "pass it in (docker: --device /dev/dapx), else look at udev's log";
         else
@@ -178,15 +178,18 @@ Error explain_mr(int code, std::uint64_t length) noexcept
 {
     std::string text = "cannot register " + bytes_text(length) + " of memory: ";
     ::rlimit limit{};
+    const bool limited = ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+                         limit.rlim_cur != RLIM_INFINITY && ::geteuid() != 0;
     switch (code) {
     case ENOMEM:
-        if (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-            ::geteuid() != 0)
+    case EPERM:
+        // EPERM is the kernel's answer to who may lock nothing at all.
+        if (limited && (code == ENOMEM || limit.rlim_cur == 0))
             text += "this process may lock " + bytes_text(limit.rlim_cur) +
                     " (RLIMIT_MEMLOCK); raise it with 'ulimit -l', or for good with a 'memlock' "
                     "line in /etc/security/limits.conf";
         else
-            text += "out of memory";
+            text += cause(code);
         break;
     case EACCES:
         text += "it is mapped with fewer rights than asked for; map it writable, or ask for less";

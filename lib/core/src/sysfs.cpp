@@ -67,6 +67,11 @@ std::string read_line(const std::string& path) noexcept
     return line;
 }
 
+bool module_loaded(const std::string& sysfs) noexcept
+{
+    return is_directory(sysfs + "/module/dapx");
+}
+
 std::vector<std::string> device_names(const std::string& sysfs) noexcept
 {
     return list_directory(sysfs + "/class/infiniband");

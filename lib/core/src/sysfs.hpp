@@ -16,6 +16,8 @@ namespace dapx::detail {
 /// The first line of a file; "" if it cannot be read (as unused entries of tables cannot).
 [[nodiscard]] std::string read_line(const std::string& path) noexcept;
 
+[[nodiscard]] bool module_loaded(const std::string& sysfs = "/sys") noexcept;
+
 /// RDMA devices, sorted.
 [[nodiscard]] std::vector<std::string> device_names(const std::string& sysfs) noexcept;
 

@@ -85,6 +85,11 @@ TEST(Explain, LockedMemoryNamesTheLimit)
     expect_contains(text, "cannot register 1 MiB of memory");
     expect_contains(text, "64 KiB (RLIMIT_MEMLOCK)");
     expect_contains(text, "ulimit -l");
+    // EPERM is about the limit only if that is 0.
+    expect_contains(detail::explain_mr(EPERM, 1 << 20).message(), "after fork()");
+    limit.rlim_cur = 0;
+    ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+    expect_contains(detail::explain_mr(EPERM, 1 << 20).message(), "may lock 0 bytes");
 }
 
 TEST(Explain, EveryErrnoOfTheContractHasASentence)

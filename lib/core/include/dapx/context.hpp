@@ -80,6 +80,9 @@ class DAPX_EXPORT Context {
 public:
     static constexpr const char* default_node = "/dev/dapx";
 
+    /// Whether the kernel has the dapx module, which open_node() may still refuse.
+    [[nodiscard]] static bool module_loaded() noexcept;
+
     /// Opens the node, without a device: enough for info().
     /// Errors: ENOENT (module not loaded), EACCES (permission), ENOTTY (not dapx's node).
     [[nodiscard]] static Result<Context> open_node(const char* node = default_node) noexcept;
