@@ -231,6 +231,14 @@ std::uint64_t SystemCalls::take()
     return since;
 }
 
+void SystemCalls::hold()
+{
+    const SystemCalls calls;
+    char byte = 0;
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+}
+
 double kernel_memory()
 {
     // What was freed a moment ago is free after a grace period, and what the CPUs count apart is

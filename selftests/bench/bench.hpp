@@ -156,6 +156,9 @@ public:
     /// Since this was called last.
     std::uint64_t take();
 
+    /// Keeps the kernel ready for counting until stdin ends.
+    static void hold();
+
 private:
     int fd_;
     std::uint64_t before_ = 0;

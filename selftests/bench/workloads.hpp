@@ -329,8 +329,11 @@ template <class Api> int main(int argc, char** argv)
         run([=](End& end) { polls<Api>(end, count); });
     else if (workload == "endpoints")
         endpoints<Api>(count);
+    else if (workload == "hold-system-calls")
+        SystemCalls::hold();
     else
-        die("usage: %s latency|rate|bandwidth|small-doorbells|large-doorbells|polls|endpoints COUNT",
+        die("usage: %s latency|rate|bandwidth|small-doorbells|large-doorbells|polls|endpoints|"
+            "hold-system-calls COUNT",
             argv[0]);
     return 0;
 }
