@@ -319,7 +319,7 @@ for test in latency bandwidth; do
 done
 result "dapx-perf sends a file in odd pieces" perf_file_json
 result "too little locked memory" locked_memory 65536 "64 KiB" -s 8m --test bandwidth
-result "too little locked memory for a file" locked_memory 65536 "64 KiB" --file "$ctl"
+result "too little locked memory for a file" locked_memory 65536 "64 KiB" --file "$for_all/dapxctl"
 result "no locked memory" locked_memory 0 "0 bytes"
 result "dapx-perf loses its server" perf_loses_server
 result "dapx-perf takes a file" serve "$perf" --once --output "$work/received"
