@@ -291,6 +291,7 @@ void dapx_context_teardown(struct dapx_context *ctx, bool device_removed)
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EP);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_CM);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_SRQ);
+	dapx_objects_destroy(ctx, DAPX_OBJECT_RMR);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_MR);
 	if (device_removed) {
 		xa_for_each(&ctx->objects, handle, obj)

@@ -21,6 +21,7 @@
  *	context->sem		read: a command; write: teardown
  *	  mmap_lock (page faults of user copies and registration)
  *	  ep->obj.mutex		commands on one endpoint
+ *	    rmr->obj.mutex	what an RMR is bound to
  *	    rdma_cm's handler_mutex (held in all CM callbacks)
  *	      ep->qp_mutex	changes of the queue pair's state
  *	      cm->id_mutex	cm->id is there
@@ -30,6 +31,7 @@
  *	cm->lock		(irq) CM id state, lists of requests
  *	wq->lock		(bh) picking up work from a ring
  *	  evd->lock		(irq) an event ring; below each of the three
+ *	keys->lock		windows' keys
  *	objects' xa_lock
  *
  * ep->lock, cm->lock and wq->lock are never held together. A CM callback never
@@ -94,6 +96,8 @@ struct dapx_device {
 	struct ib_event_handler event_handler;
 	bool removed;			/* dapx_devices_lock */
 	bool iwarp;
+	bool silent_errors;		/* of queue pairs: no event tells */
+	struct dapx_keys *keys;		/* of windows; set once, with the first */
 	u32 max_msg_size;
 };
 
@@ -215,6 +219,9 @@ union dapx_ucmd_buffer {
 	struct dapx_cm_query cm_query;
 	struct dapx_cm_reject cm_reject;
 	struct dapx_cm_ack cm_ack;
+	struct dapx_rmr_create rmr_create;
+	struct dapx_rmr_bind rmr_bind;
+	struct dapx_rmr_query rmr_query;
 };
 
 /* A command in flight. @cmd is the kernel's copy, zero where the caller's ended. */
@@ -256,6 +263,9 @@ int dapx_cmd_cm_resolve(struct dapx_ucmd *ucmd);
 int dapx_cmd_cm_query(struct dapx_ucmd *ucmd);
 int dapx_cmd_cm_reject(struct dapx_ucmd *ucmd);
 int dapx_cmd_cm_ack(struct dapx_ucmd *ucmd);
+int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd);
+int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd);
+int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd);
 
 /* -------------------------------------------------------------------- ring.c */
 
@@ -352,9 +362,12 @@ void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port);
 struct dapx_pd {
 	struct dapx_object obj;
 	struct ib_pd *ibpd;
+	struct delayed_work look;	/* for queue pairs in error */
+	unsigned int looks;		/* that are left */
 };
 
 extern const struct dapx_object_class dapx_pd_class;
+void dapx_pd_key_revoked(struct dapx_pd *pd);
 
 /* --------------------------------------------------------------------- mr.c */
 
@@ -369,8 +382,41 @@ struct dapx_mr {
 };
 
 extern const struct dapx_object_class dapx_mr_class;
+struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 access, bool window);
 int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,
 		   const struct dapx_sge *sge, bool write, struct ib_sge *out);
+
+/* ------------------------------------------------------------------- keys.c */
+
+struct dapx_keys;
+
+struct dapx_keys *dapx_keys_create(void);
+void dapx_keys_destroy(struct dapx_keys *keys);
+bool dapx_keys_take(struct dapx_keys *keys, u32 key);
+bool dapx_keys_used(struct dapx_keys *keys, u32 key);
+
+/* -------------------------------------------------------------------- rmr.c */
+
+/* What an RMR is bound to, by one bind. */
+struct dapx_window {
+	struct dapx_mr *mr;
+	struct ib_mr *ibmr;
+	u64 addr;
+	u64 length;
+	u32 access;
+};
+
+struct dapx_rmr {
+	struct dapx_object obj;		/* its mutex: all below */
+	struct dapx_pd *pd;
+	struct dapx_window *window;	/* NULL: not bound */
+	struct list_head binds;		/* that wait in request queues */
+	bool dead;
+};
+
+extern const struct dapx_object_class dapx_rmr_class;
+void dapx_rmr_binds_pass(struct dapx_ep *ep);
+void dapx_rmr_binds_drop(struct dapx_ep *ep);
 
 /* ------------------------------------------------------------------- workq.c */
 
@@ -410,8 +456,18 @@ struct dapx_workq_ops {
 	void (*fault)(struct dapx_workq *wq);
 	/* run the queue again, from a context of its own; from any context */
 	void (*kick)(struct dapx_workq *wq);
+	/* a barrier can be claimed; as kick() */
+	void (*at_barrier)(struct dapx_workq *wq);
 	/* where a software-made completion goes; NULL: nowhere */
 	struct dapx_evd *(*evd)(struct dapx_workq *wq);
+};
+
+/* What waits between two entries of a ring until all before it is done. */
+struct dapx_barrier {
+	struct list_head entry;		/* wq->barriers */
+	u32 index;			/* of the entry before which it stands */
+	bool signaled;
+	struct dapx_event_node node;	/* gone() also if it has no event */
 };
 
 /* Posted receives: enough for what arrives until the ring is looked at again. */
@@ -440,6 +496,9 @@ struct dapx_workq {
 	u32 busy_until;
 	atomic_t outstanding;		/* what the device has */
 	struct dapx_slot *faulty;	/* completes when @outstanding is 0 */
+	struct list_head barriers;
+	u32 num_barriers;
+	bool passing;			/* somebody has claimed the first barrier */
 	struct llist_head free;
 	struct dapx_slot *slots;
 	u32 max_sge;
@@ -459,6 +518,11 @@ void dapx_workq_update_mode(struct dapx_workq *wq);
 int dapx_workq_run(struct dapx_workq *wq);
 void dapx_workq_limit(struct dapx_workq *wq, bool limited);
 void dapx_workq_quiesce(struct dapx_workq *wq);
+void dapx_workq_add_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier);
+struct dapx_barrier *dapx_workq_claim_barrier(struct dapx_workq *wq, enum dapx_status *status);
+void dapx_workq_pass_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier,
+			     enum dapx_status status);
+struct dapx_barrier *dapx_workq_drop_barrier(struct dapx_workq *wq);
 bool dapx_workq_idle(struct dapx_workq *wq);
 void dapx_workq_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status);
 void dapx_workq_retire(struct dapx_workq *wq);
@@ -502,6 +566,7 @@ enum dapx_ep_todo {
 	DAPX_EP_TODO_DISCONNECT,	/* graceful: all requests are done */
 	DAPX_EP_TODO_NOTIFY,		/* a message came before the CM's last one */
 	DAPX_EP_TODO_KICK,		/* slots came free */
+	DAPX_EP_TODO_BIND,		/* a bind is next in the request queue */
 };
 
 struct dapx_cm;
@@ -531,6 +596,7 @@ struct dapx_ep {
 	struct ib_cq *recv_cq;		/* DAPX_EP_SOLICITED */
 	struct irq_work cq_irq_work;
 	enum ib_qp_state qp_state;
+	bool silent_error;		/* qp_mutex; dapx_ep_qp_look() found it in error */
 	spinlock_t recv_cq_lock;	/* polling it */
 	struct work_struct recv_cq_work;
 	wait_queue_head_t drained;
@@ -572,6 +638,7 @@ void dapx_ep_completed(struct dapx_ep *ep);
 void dapx_ep_arm(struct dapx_ep *ep);
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask);
 void dapx_ep_qp_to_error(struct dapx_ep *ep);
+void dapx_ep_qp_look(struct dapx_ep *ep);
 int dapx_ep_access_flags(struct dapx_ep *ep);
 
 /* -------------------------------------------------------------- ep_connect.c */

@@ -29,7 +29,10 @@ static bool dapx_driver_is_safe(enum rdma_driver_id id)
 
 static void dapx_device_release(struct kref *kref)
 {
-	kfree(container_of(kref, struct dapx_device, kref));
+	struct dapx_device *dev = container_of(kref, struct dapx_device, kref);
+
+	dapx_keys_destroy(dev->keys);
+	kfree(dev);
 }
 
 static void dapx_device_event(struct ib_event_handler *handler, struct ib_event *event)
@@ -81,6 +84,7 @@ static int dapx_device_add(struct ib_device *ibdev)
 	kref_init(&dev->kref);
 	INIT_LIST_HEAD(&dev->contexts);
 	dev->ibdev = ibdev;
+	dev->silent_errors = ibdev->ops.driver_id == RDMA_DRIVER_RXE;
 	dev->iwarp = rdma_protocol_iwarp(ibdev, rdma_start_port(ibdev));
 	dev->max_msg_size = port.max_msg_sz;
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, dapx_device_event);

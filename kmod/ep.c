@@ -286,6 +286,8 @@ static void dapx_ep_work(struct work_struct *work)
 		dapx_workq_run(&ep->sq);
 		dapx_ep_completed(ep);
 	}
+	if (todo & BIT(DAPX_EP_TODO_BIND))
+		dapx_rmr_binds_pass(ep);
 	if (todo & BIT(DAPX_EP_TODO_DISCONNECT))
 		dapx_ep_disconnect_drained(ep);
 	if (todo & BIT(DAPX_EP_TODO_BREAK)) {
@@ -466,6 +468,7 @@ static void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 	spin_lock_bh(&ep->recv_cq_lock);
 	ep->recv_cq = new->recv_cq;
 	spin_unlock_bh(&ep->recv_cq_lock);
+	ep->silent_error = false;
 	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
 }
 
@@ -527,6 +530,26 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 			queue_work(dapx_wq, &ep->recv_cq_work);
 	}
 	mutex_unlock(&ep->qp_mutex);
+}
+
+/* For devices that do not say that a peer's request put the queue pair in error. */
+void dapx_ep_qp_look(struct dapx_ep *ep)
+{
+	struct ib_qp_attr attr = {};
+	struct ib_qp_init_attr init;
+	bool broken = false;
+
+	mutex_lock(&ep->qp_mutex);
+	/* Whoever ends it says so first, and then takes this mutex. */
+	if (!READ_ONCE(ep->dead) && ep->qp && ep->qp_state == IB_QPS_RTS &&
+	    !ib_query_qp(ep->qp, &attr, IB_QP_STATE, &init) && attr.qp_state == IB_QPS_ERR) {
+		/* At the second look: the peer is to hear of its refusal first. */
+		broken = ep->silent_error;
+		ep->silent_error = true;
+	}
+	mutex_unlock(&ep->qp_mutex);
+	if (broken)
+		dapx_ep_broken(ep);
 }
 
 /* -------------------------------------------------------------------- making */
@@ -821,6 +844,7 @@ static void dapx_ep_dismantle(struct dapx_ep *ep)
 	trace_dapx_teardown(&ep->obj, "events");
 	dapx_ep_drop_events(ep);
 	cancel_work_sync(&ep->work);
+	dapx_rmr_binds_drop(ep);
 	if (ep->cm)
 		dapx_cm_release_ep(ep->cm);
 	ep->cm = NULL;

@@ -44,7 +44,7 @@ int dapx_cmd_info(struct dapx_ucmd *ucmd)
 	if (cmd->flags)
 		return -EOPNOTSUPP;
 
-	cmd->out_features = DAPX_FEATURE_RC | DAPX_FEATURE_SRQ;
+	cmd->out_features = DAPX_FEATURE_RC | DAPX_FEATURE_SRQ | DAPX_FEATURE_RMR;
 	cmd->out_max_objects = dapx_max_objects;
 	cmd->out_max_user_objects = dapx_max_user_objects;
 	cmd->out_max_ring_depth = dapx_max_ring_depth;
@@ -101,6 +101,9 @@ static const struct dapx_ioctl_op dapx_ioctl_ops[] = {
 	DAPX_OP(CM_QUERY, dapx_cmd_cm_query, dapx_cm_query, out_remote),
 	DAPX_OP(CM_REJECT, dapx_cmd_cm_reject, dapx_cm_reject, __reserved),
 	DAPX_OP(CM_ACK, dapx_cmd_cm_ack, dapx_cm_ack, events),
+	DAPX_OP(RMR_CREATE, dapx_cmd_rmr_create, dapx_rmr_create, __reserved2),
+	DAPX_OP(RMR_BIND, dapx_cmd_rmr_bind, dapx_rmr_bind, __reserved),
+	DAPX_OP(RMR_QUERY, dapx_cmd_rmr_query, dapx_rmr_query, out_rkey),
 };
 
 static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

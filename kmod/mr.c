@@ -13,6 +13,8 @@
 			 DAPX_ACCESS_REMOTE_READ | DAPX_ACCESS_REMOTE_ATOMIC)
 #define DAPX_ACCESS_REMOTE (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_READ | \
 			    DAPX_ACCESS_REMOTE_ATOMIC)
+/* Far more than a device needs that does not hand out a few keys in turn. */
+#define DAPX_KEY_TRIES 16
 
 static int dapx_access_to_ib(u32 access)
 {
@@ -51,6 +53,36 @@ static int dapx_mr_pin_error(u64 addr, u64 length)
 	}
 	mmap_read_unlock(mm);
 	return ret;
+}
+
+/*
+ * Pins and registers. Keys of windows that are long gone may still be on their way
+ * from a peer, so none of those is used again soon.
+ */
+struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 access, bool window)
+{
+	/* Acquire, as in dapx_rmr_prepare_keys(). */
+	struct dapx_keys *keys = smp_load_acquire(&pd->obj.ctx->dev->keys);
+	struct ib_mr *ibmr, *refused[DAPX_KEY_TRIES];
+	unsigned int tries = 0;
+	int flags;
+
+	flags = dapx_access_to_ib(access);
+	for (;;) {
+		ibmr = ib_reg_user_mr(pd->ibpd, addr, length, addr, flags);
+		if (IS_ERR(ibmr) || !keys ||
+		    (window ? dapx_keys_take(keys, ibmr->rkey) : !dapx_keys_used(keys, ibmr->rkey)))
+			break;
+		/* Kept until there is a better one, so that the device does not choose it again. */
+		refused[tries++] = ibmr;
+		if (tries == DAPX_KEY_TRIES) {
+			ibmr = ERR_PTR(-ENOMEM);
+			break;
+		}
+	}
+	while (tries)
+		ib_dereg_mr(refused[--tries]);
+	return ibmr;
 }
 
 int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
@@ -98,7 +130,7 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 	mr->length = cmd->length;
 	mr->access = cmd->access;
 
-	mr->ibmr = ib_reg_user_mr(mr->pd->ibpd, cmd->addr, cmd->length, cmd->addr, access);
+	mr->ibmr = dapx_mr_register(mr->pd, cmd->addr, cmd->length, cmd->access, false);
 	if (IS_ERR(mr->ibmr)) {
 		ret = PTR_ERR(mr->ibmr);
 		if (ret == -EFAULT)
@@ -132,6 +164,7 @@ static void dapx_mr_destroy(struct dapx_object *obj)
 	/* Removes the keys and waits for the packet that is being copied. */
 	ret = ib_dereg_mr(mr->ibmr);
 	WARN_ON_ONCE(ret);
+	dapx_pd_key_revoked(mr->pd);
 	dapx_object_unuse(&mr->pd->obj);
 }
 

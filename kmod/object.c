@@ -169,7 +169,7 @@ int dapx_cmd_free(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags & ~DAPX_FREE_NOWAIT)
 		return -EOPNOTSUPP;
-	if (cmd->type > DAPX_OBJECT_CM)
+	if (cmd->type > DAPX_OBJECT_RMR)
 		return -EINVAL;
 	obj = dapx_object_get(ucmd->ctx, cmd->handle, cmd->type);
 	if (IS_ERR(obj))
@@ -199,7 +199,7 @@ int dapx_cmd_query_object(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags & ~DAPX_QUERY_NEXT)
 		return -EOPNOTSUPP;
-	if (cmd->type > DAPX_OBJECT_CM)
+	if (cmd->type > DAPX_OBJECT_RMR)
 		return -EINVAL;
 
 	if (!(cmd->flags & DAPX_QUERY_NEXT)) {

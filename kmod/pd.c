@@ -4,6 +4,63 @@
  */
 #include "dapx_private.h"
 
+/* How long, and how often, to look for queue pairs in error. */
+#define DAPX_LOOKS 10
+#define DAPX_LOOK_MS 100
+
+/* The next endpoint behind @handle, with a reference; NULL: there is none. */
+static struct dapx_ep *dapx_pd_next_ep(struct dapx_pd *pd, unsigned long *handle)
+{
+	struct xarray *objects = &pd->obj.ctx->objects;
+	struct dapx_ep *ep = NULL;
+	struct dapx_object *obj;
+
+	xa_lock(objects);
+	while ((obj = xa_find_after(objects, handle, U32_MAX, XA_PRESENT))) {
+		if (obj->class->type != DAPX_OBJECT_EP)
+			continue;
+		ep = container_of(obj, struct dapx_ep, obj);
+		if (READ_ONCE(ep->pd) == pd) {
+			kref_get(&obj->kref);
+			break;
+		}
+		ep = NULL;
+	}
+	xa_unlock(objects);
+	return ep;
+}
+
+static void dapx_pd_look(struct work_struct *work)
+{
+	struct dapx_pd *pd = container_of(to_delayed_work(work), struct dapx_pd, look);
+	unsigned int left = READ_ONCE(pd->looks);
+	unsigned long handle = 0;
+	struct dapx_ep *ep;
+
+	while ((ep = dapx_pd_next_ep(pd, &handle))) {
+		dapx_ep_qp_look(ep);
+		dapx_object_put(&ep->obj);
+		cond_resched();
+	}
+	if (!left)
+		return;
+	WRITE_ONCE(pd->looks, left - 1);
+	queue_delayed_work(dapx_wq, &pd->look, msecs_to_jiffies(DAPX_LOOK_MS));
+}
+
+/*
+ * A peer that was in the middle of a read is refused, and the queue pair is in error.
+ * rxe has no event for that, and up to 6.1 its refusal names a packet that the peer
+ * ignores: unless told by the CM, it would ask for ever.
+ */
+void dapx_pd_key_revoked(struct dapx_pd *pd)
+{
+	if (!pd->obj.ctx->dev->silent_errors)
+		return;
+	WRITE_ONCE(pd->looks, DAPX_LOOKS - 1);
+	queue_delayed_work(dapx_wq, &pd->look, msecs_to_jiffies(DAPX_LOOK_MS));
+}
+
 int dapx_cmd_pd_create(struct dapx_ucmd *ucmd)
 {
 	struct dapx_pd_create *cmd = ucmd->cmd;
@@ -20,6 +77,7 @@ int dapx_cmd_pd_create(struct dapx_ucmd *ucmd)
 		return PTR_ERR(obj);
 	pd = container_of(obj, struct dapx_pd, obj);
 	pd->obj.user_data = cmd->user_data;
+	INIT_DELAYED_WORK(&pd->look, dapx_pd_look);
 	pd->ibpd = ib_alloc_pd(ucmd->ctx->dev->ibdev, 0);
 	if (IS_ERR(pd->ibpd)) {
 		ret = PTR_ERR(pd->ibpd);
@@ -41,7 +99,10 @@ err_abort:
 
 static void dapx_pd_destroy(struct dapx_object *obj)
 {
-	ib_dealloc_pd(container_of(obj, struct dapx_pd, obj)->ibpd);
+	struct dapx_pd *pd = container_of(obj, struct dapx_pd, obj);
+
+	cancel_delayed_work_sync(&pd->look);
+	ib_dealloc_pd(pd->ibpd);
 }
 
 const struct dapx_object_class dapx_pd_class = {

@@ -196,6 +196,11 @@ static void dapx_send_kick(struct dapx_workq *wq)
 	dapx_ep_queue(wq->owner, DAPX_EP_TODO_KICK);
 }
 
+static void dapx_send_at_barrier(struct dapx_workq *wq)
+{
+	dapx_ep_queue(wq->owner, DAPX_EP_TODO_BIND);
+}
+
 static struct dapx_evd *dapx_send_evd(struct dapx_workq *wq)
 {
 	struct dapx_ep *ep = wq->owner;
@@ -212,5 +217,6 @@ const struct dapx_workq_ops dapx_send_ops = {
 	.post = dapx_send_post,
 	.fault = dapx_send_fault,
 	.kick = dapx_send_kick,
+	.at_barrier = dapx_send_at_barrier,
 	.evd = dapx_send_evd,
 };

@@ -80,6 +80,22 @@ TRACE_EVENT(dapx_teardown,
 	TP_printk("handle=%u step=%s", __entry->handle, __entry->step)
 );
 
+TRACE_EVENT(dapx_rmr,
+	TP_PROTO(const struct dapx_object *obj, const char *step, u32 rkey),
+	TP_ARGS(obj, step, rkey),
+	TP_STRUCT__entry(
+		__field(u32, handle)
+		__field(const char *, step)
+		__field(u32, rkey)
+	),
+	TP_fast_assign(
+		__entry->handle = obj->handle;
+		__entry->step = step;
+		__entry->rkey = rkey;
+	),
+	TP_printk("handle=%u step=%s rkey=0x%x", __entry->handle, __entry->step, __entry->rkey)
+);
+
 #endif /* _DAPX_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

@@ -133,6 +133,7 @@ int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, voi
 	wq->obj = obj;
 	spin_lock_init(&wq->lock);
 	init_llist_head(&wq->free);
+	INIT_LIST_HEAD(&wq->barriers);
 	hrtimer_setup(&wq->linger, dapx_workq_linger_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	wq->busy_from = clamp(depth / 2, 1, ops->busy_from);
 	wq->busy_until = clamp(depth / 4, 1, ops->busy_until);
@@ -268,16 +269,35 @@ static void dapx_workq_take(struct dapx_workq *wq, struct dapx_slot *slot)
 	wq->mode = DAPX_WORKQ_FLUSH;
 }
 
-/* What is published, from the shadow head on. */
+static struct dapx_barrier *dapx_workq_first_barrier(struct dapx_workq *wq)
+{
+	return list_first_entry_or_null(&wq->barriers, struct dapx_barrier, entry);
+}
+
+/* All that comes before it is done. */
+static bool dapx_workq_at_barrier(struct dapx_workq *wq)
+{
+	struct dapx_barrier *barrier = dapx_workq_first_barrier(wq);
+
+	return barrier && wq->head == barrier->index && !wq->passing && !wq->faulty &&
+	       (wq->mode == DAPX_WORKQ_RUN || wq->mode == DAPX_WORKQ_FLUSH) &&
+	       !atomic_read(&wq->outstanding);
+}
+
+/* What is published, from the shadow head on, and may be taken. */
 static u32 dapx_workq_tail(struct dapx_workq *wq)
 {
 	/* Acquire: the entries before it are read after it. */
 	u32 tail = smp_load_acquire(wq->view.tail);
+	struct dapx_barrier *barrier;
 
 	if (tail - wq->head > wq->view.depth)
 		wq->corrupt = true;
 	else if (wq->limited && (s32)(tail - wq->limit) > 0)
 		tail = wq->limit;
+	barrier = dapx_workq_first_barrier(wq);
+	if (barrier && (s32)(tail - barrier->index) > 0)
+		tail = barrier->index;
 	return tail;
 }
 
@@ -301,6 +321,9 @@ static bool dapx_workq_has_next_look(struct dapx_workq *wq)
 		return wq->ops->hold_is_busy;
 	if (wq->mode != DAPX_WORKQ_RUN)
 		return false;
+	/* When it is passed. */
+	if (!list_empty(&wq->barriers))
+		return true;
 	if (outstanding >= (wq->busy ? wq->busy_until : wq->busy_from))
 		return true;
 	if (!wq->ops->lingers)
@@ -365,6 +388,8 @@ static bool dapx_workq_run_locked(struct dapx_workq *wq)
 			return true;
 		}
 
+		if (dapx_workq_at_barrier(wq))
+			wq->ops->at_barrier(wq);
 		busy = dapx_workq_has_next_look(wq);
 		if (busy == wq->busy)
 			return fault;
@@ -434,13 +459,85 @@ void dapx_workq_limit(struct dapx_workq *wq, bool limited)
 	spin_unlock_bh(&wq->lock);
 }
 
+/*
+ * It stands behind what is published now. Who called looks whether it can be passed
+ * at once, and runs the queue if not.
+ */
+void dapx_workq_add_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier)
+{
+	u32 tail, from;
+
+	spin_lock_bh(&wq->lock);
+	tail = READ_ONCE(*wq->view.tail);
+	from = list_empty(&wq->barriers) ? wq->head :
+	       list_last_entry(&wq->barriers, struct dapx_barrier, entry)->index;
+	/* Impossible indices are for dapx_workq_run() to find. */
+	barrier->index = tail - wq->head > wq->view.depth || (s32)(tail - from) < 0 ? from : tail;
+	list_add_tail(&barrier->entry, &wq->barriers);
+	wq->num_barriers++;
+	spin_unlock_bh(&wq->lock);
+}
+
+/* The barrier that is to be passed now, for one caller; @status: how it ends. */
+struct dapx_barrier *dapx_workq_claim_barrier(struct dapx_workq *wq, enum dapx_status *status)
+{
+	struct dapx_barrier *barrier = NULL;
+
+	spin_lock_bh(&wq->lock);
+	if (dapx_workq_at_barrier(wq)) {
+		barrier = dapx_workq_first_barrier(wq);
+		wq->passing = true;
+		/* What was before it may have failed a moment ago: the mode comes to know later. */
+		*status = wq->mode == DAPX_WORKQ_RUN && wq->ops->mode(wq) == DAPX_WORKQ_RUN ?
+			  DAPX_STATUS_SUCCESS : DAPX_STATUS_FLUSHED;
+	}
+	spin_unlock_bh(&wq->lock);
+	return barrier;
+}
+
+/* What it stood for is done. Its event comes before any of what was behind it. */
+void dapx_workq_pass_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier,
+			     enum dapx_status status)
+{
+	struct dapx_evd *evd;
+
+	spin_lock_bh(&wq->lock);
+	list_del(&barrier->entry);
+	wq->num_barriers--;
+	wq->passing = false;
+	barrier->node.event.completion.status = status;
+	trace_dapx_complete(wq->obj, &barrier->node.event);
+	evd = wq->ops->evd(wq);
+	if (evd && (barrier->signaled || status != DAPX_STATUS_SUCCESS))
+		dapx_evd_post(evd, &barrier->node);
+	else
+		barrier->node.gone(&barrier->node);
+	spin_unlock_bh(&wq->lock);
+	dapx_workq_run(wq);
+}
+
+/* In mode STOP, and nobody passes one: the next that never will be; NULL: there is none. */
+struct dapx_barrier *dapx_workq_drop_barrier(struct dapx_workq *wq)
+{
+	struct dapx_barrier *barrier;
+
+	spin_lock_bh(&wq->lock);
+	barrier = dapx_workq_first_barrier(wq);
+	if (barrier) {
+		list_del(&barrier->entry);
+		wq->num_barriers--;
+	}
+	spin_unlock_bh(&wq->lock);
+	return barrier;
+}
+
 /* All that was to be taken is taken, and the device has done it. */
 bool dapx_workq_idle(struct dapx_workq *wq)
 {
 	bool idle;
 
 	spin_lock_bh(&wq->lock);
-	idle = !atomic_read(&wq->outstanding) && !wq->faulty &&
+	idle = !atomic_read(&wq->outstanding) && !wq->faulty && list_empty(&wq->barriers) &&
 	       (!wq->limited || wq->head == wq->limit);
 	spin_unlock_bh(&wq->lock);
 	return idle;

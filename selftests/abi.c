@@ -249,7 +249,7 @@ static const struct reject rejects_query_object[] = {
 	REJECT_FLAGS(query_object, flags, 1ULL),
 	REJECT_HANDLE(query_object, handle),
 	REJECT(query_object, type, DAPX_OBJECT_MR, ENOENT),
-	REJECT(query_object, type, DAPX_OBJECT_CM + 1, EINVAL),
+	REJECT(query_object, type, DAPX_OBJECT_RMR + 1, EINVAL),
 	REJECT(query_object, type, ~0U, EINVAL),
 	{}
 };
@@ -270,7 +270,7 @@ static const struct reject rejects_free[] = {
 	REJECT_FLAGS(free, flags, 1ULL),
 	REJECT_HANDLE(free, handle),
 	REJECT(free, type, DAPX_OBJECT_EVD, ENOENT),
-	REJECT(free, type, DAPX_OBJECT_CM + 1, EINVAL),
+	REJECT(free, type, DAPX_OBJECT_RMR + 1, EINVAL),
 	REJECT(free, type, ~0U, EINVAL),
 	{}
 };
@@ -1163,6 +1163,145 @@ static const struct reject rejects_cm_ack[] = {
 	{}
 };
 
+static int rmr_create(struct world *w, void *cmd)
+{
+	((struct dapx_rmr_create *)cmd)->pd = w->a.pd;
+	return 0;
+}
+
+static const struct reject rejects_rmr_create[] = {
+	REJECT_FLAGS(rmr_create, flags, 0ULL),
+	REJECT_HANDLE(rmr_create, pd),
+	REJECT_BYTES(rmr_create, __reserved),
+	REJECT_BYTES(rmr_create, __reserved2),
+	ANY(rmr_create, user_data),
+	{}
+};
+
+static int new_rmr(struct world *w, __u32 pd, __u32 *rmr)
+{
+	struct dapx_rmr_create cmd = { .pd = pd };
+
+	if (_test_cmd_rmr_create(w->a.fd, &cmd))
+		return because("DAPX_RMR_CREATE: %m");
+	*rmr = cmd.out_rmr;
+	return 0;
+}
+
+/* On a connected endpoint, without an MR yet. */
+static int rmr_unbind(struct world *w, void *cmd)
+{
+	struct dapx_rmr_bind *c = cmd;
+	struct ep *ep, *peer;
+
+	if (fresh_evds(w))
+		return -1;
+	ep = spare_ep(w, &w->a);
+	peer = spare_ep(w, &w->b);
+	if (!ep || !peer || connect_cm(ep, peer))
+		return -1;
+	c->ep = ep->handle;
+	return new_rmr(w, w->a.pd, &c->rmr);
+}
+
+static const struct reject rejects_rmr_unbind[] = {
+	REJECT(rmr_bind, mr, 1, EINVAL),
+	REJECT(rmr_bind, addr, 1, EINVAL),
+	REJECT(rmr_bind, access, DAPX_ACCESS_REMOTE_READ, EINVAL),
+	{}
+};
+
+static int rmr_bind(struct world *w, void *cmd)
+{
+	struct dapx_rmr_bind *c = cmd;
+	struct dapx_mr_create mr = {
+		.pd = w->a.pd, .addr = (uintptr_t)w->a.mem, .length = 8192,
+		.access = DAPX_ACCESS_LOCAL_WRITE | DAPX_ACCESS_REMOTE_WRITE,
+	};
+
+	if (_test_cmd_mr_create(w->a.fd, &mr))
+		return because("DAPX_MR_CREATE: %m");
+	c->mr = mr.out_mr;
+	c->addr = mr.addr + 100;
+	c->length = 1000;
+	c->access = DAPX_ACCESS_REMOTE_WRITE;
+	return rmr_unbind(w, cmd);
+}
+
+static void bind_foreign_rmr(struct world *w, void *cmd)
+{
+	struct dapx_pd_create pd = {};
+
+	_test_cmd_pd_create(w->a.fd, &pd);
+	new_rmr(w, pd.out_pd, &((struct dapx_rmr_bind *)cmd)->rmr);
+}
+
+static void bind_foreign_mr(struct world *w, void *cmd)
+{
+	struct dapx_pd_create pd = {};
+	struct dapx_mr_create mr = {
+		.addr = (uintptr_t)w->a.mem, .length = 8192,
+		.access = DAPX_ACCESS_LOCAL_WRITE | DAPX_ACCESS_REMOTE_WRITE,
+	};
+
+	_test_cmd_pd_create(w->a.fd, &pd);
+	mr.pd = pd.out_pd;
+	_test_cmd_mr_create(w->a.fd, &mr);
+	((struct dapx_rmr_bind *)cmd)->mr = mr.out_mr;
+}
+
+static void bind_unconnected(struct world *w, void *cmd)
+{
+	((struct dapx_rmr_bind *)cmd)->ep = spare_ep(w, &w->a)->handle;
+}
+
+static void bind_before(struct world *w, void *cmd)
+{
+	((struct dapx_rmr_bind *)cmd)->addr -= 101;
+}
+
+static void bind_behind(struct world *w, void *cmd)
+{
+	((struct dapx_rmr_bind *)cmd)->addr += 8192 - 100 - 999;
+}
+
+static const struct reject rejects_rmr_bind[] = {
+	REJECT_FLAGS(rmr_bind, flags, 1ULL),
+	REJECT_HANDLE(rmr_bind, rmr),
+	REJECT_BY(rmr_bind, rmr, bind_foreign_rmr, EINVAL),
+	REJECT_HANDLE(rmr_bind, ep),
+	REJECT_BY(rmr_bind, ep, bind_unconnected, EBADFD),
+	REJECT_HANDLE(rmr_bind, mr),
+	REJECT_BY(rmr_bind, mr, bind_foreign_mr, EINVAL),
+	REJECT_FLAGS(rmr_bind, access, 14ULL),
+	REJECT(rmr_bind, access, DAPX_ACCESS_REMOTE_READ, EACCES),
+	REJECT(rmr_bind, access,
+	       DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_ATOMIC, EACCES),
+	REJECT_BY(rmr_bind, addr, bind_before, EINVAL),
+	REJECT_BY(rmr_bind, addr, bind_behind, EINVAL),
+	REJECT(rmr_bind, addr, ~0ULL - 998, EOVERFLOW),
+	REJECT(rmr_bind, length, 8192 - 99, EINVAL),
+	REJECT(rmr_bind, length, ~0ULL, EOVERFLOW),
+	REJECT_BYTES(rmr_bind, __reserved),
+	ANY(rmr_bind, wr_id),
+	{}
+};
+
+static int rmr_query(struct world *w, void *cmd)
+{
+	struct dapx_rmr_query *c = cmd;
+
+	c->mask = DAPX_RMR_FIELD_PD | DAPX_RMR_FIELD_RKEY;
+	return new_rmr(w, w->a.pd, &c->rmr);
+}
+
+static const struct reject rejects_rmr_query[] = {
+	REJECT_FLAGS(rmr_query, flags, 0ULL),
+	REJECT_HANDLE(rmr_query, rmr),
+	REJECT_FLAGS(rmr_query, mask, 31ULL),
+	{}
+};
+
 /* ---- the tests, once for each scene ---- */
 
 FIXTURE(cmd)
@@ -1309,6 +1448,14 @@ FIXTURE_VARIANT_ADD(cmd, cm_reject)
 	SCENE(cm_reject, cm_reject, CM_REJECT, cm_reject, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, cm_ack)
 	SCENE(cm_ack, cm_ack, CM_ACK, cm_ack, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, rmr_create)
+	SCENE(rmr_create, rmr_create, RMR_CREATE, rmr_create, OUTS);
+FIXTURE_VARIANT_ADD(cmd, rmr_bind)
+	SCENE(rmr_bind, rmr_bind, RMR_BIND, rmr_bind, OUTS);
+FIXTURE_VARIANT_ADD(cmd, rmr_unbind)
+	SCENE(rmr_unbind, rmr_bind, RMR_BIND, rmr_unbind, OUTS);
+FIXTURE_VARIANT_ADD(cmd, rmr_query)
+	SCENE(rmr_query, rmr_query, RMR_QUERY, rmr_query, OUTS);
 
 /* Sets up the scene, and puts the good call into @cmd. */
 #define SET_SCENE()							\
@@ -1561,7 +1708,7 @@ TEST(unknown_command)
 	ASSERT_LE(0, fd);
 	OK(host_set_up(&a, 0));
 	for (nr = 0; nr < 256; nr++) {
-		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_CM_ACK)
+		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_RMR_QUERY)
 			continue;
 		EXPECT_ERRNO(ENOTTY, ioctl(fd, _IO(DAPX_TYPE, nr), &cmd));
 		EXPECT_ERRNO(ENOTTY, ioctl(a.fd, _IO(DAPX_TYPE, nr), &cmd));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <net/if.h>
+#include <net/if_arp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,6 +230,26 @@ static const struct span outs_pd_create[] = { OUT(pd_create, out_pd), {} };
 static const struct span outs_mr_create[] = {
 	OUT(mr_create, out_mr),
 	OUT(mr_create, out_rkey),
+	{}
+};
+
+static const struct span outs_rmr_create[] = {
+	OUT(rmr_create, out_rmr),
+	{}
+};
+
+static const struct span outs_rmr_bind[] = {
+	OUT(rmr_bind, out_rkey),
+	{}
+};
+
+static const struct span outs_rmr_query[] = {
+	OUT(rmr_query, out_pd),
+	OUT(rmr_query, out_mr),
+	OUT(rmr_query, out_addr),
+	OUT(rmr_query, out_length),
+	OUT(rmr_query, out_access),
+	OUT(rmr_query, out_rkey),
 	{}
 };
 
@@ -800,6 +822,36 @@ int device_add(const struct host *host)
 	return 0;
 }
 
+int cable_set(const struct host *from, const struct host *to, bool whole)
+{
+	/* What goes to somebody who is not there vanishes. */
+	static const __u8 nobody[] = { 0x02, 0xda, 0, 0, 0, 0x99 };
+	struct arpreq entry = { .arp_flags = ATF_PERM | ATF_COM };
+	struct ifreq ifr = {};
+	int fd, ret;
+
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return because("socket: %m");
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", netdev_of(to));
+	ret = ioctl(fd, SIOCGIFHWADDR, &ifr);
+	if (!ret) {
+		((struct sockaddr_in *)&entry.arp_pa)->sin_family = AF_INET;
+		inet_pton(AF_INET, to->addr,
+			  &((struct sockaddr_in *)&entry.arp_pa)->sin_addr);
+		entry.arp_ha = ifr.ifr_hwaddr;
+		if (!whole)
+			memcpy(entry.arp_ha.sa_data, nobody, sizeof(nobody));
+		snprintf(entry.arp_dev, sizeof(entry.arp_dev), "%s",
+			 netdev_of(from));
+		ret = ioctl(fd, SIOCSARP, &entry);
+	}
+	if (ret)
+		because("the way from %s to %s: %m", netdev_of(from), to->addr);
+	close(fd);
+	return ret;
+}
+
 int rdma_resources(char text[512])
 {
 	/* Without the devices' numbers, which are others when they come back. */
@@ -873,6 +925,16 @@ int snapshot_take(int fd, struct snapshot *snapshot)
 			if (snapshot_add(snapshot, &cm, sizeof(cm)))
 				return -1;
 		}
+		if (object.out_type == DAPX_OBJECT_RMR) {
+			struct dapx_rmr_query rmr = {
+				.rmr = object.out_handle, .mask = RMR_FIELDS,
+			};
+
+			if (_test_cmd_rmr_query(fd, &rmr))
+				return because("DAPX_RMR_QUERY: %m");
+			if (snapshot_add(snapshot, &rmr, sizeof(rmr)))
+				return -1;
+		}
 		object.handle = object.out_handle;
 	}
 }
@@ -900,7 +962,8 @@ static void note_difference(const struct snapshot *before,
 	}
 	name = size == sizeof(struct dapx_ep_query) ? "ep_query" :
 	       size == sizeof(struct dapx_cm_query) ? "cm_query" :
-						      "query_object";
+	       size == sizeof(struct dapx_rmr_query) ? "rmr_query" :
+						       "query_object";
 	because("struct dapx_%s, offset %zu: 0x%x, then 0x%x", name, at - entry,
 		before->data[at], after->data[at]);
 }
@@ -1174,6 +1237,21 @@ static int ep_one_way(struct ep *from, struct ep *to)
 	if (memcmp(from->host->mem + out, to->host->mem + in, EXCHANGE_BYTES))
 		return because("the message arrived with other bytes");
 	return 0;
+}
+
+int ep_rdma(struct ep *ep, __u64 wr_id, __u8 opcode, __u32 mr, const __u8 *at,
+	    __u32 length, const __u8 *remote, __u32 rkey)
+{
+	struct dapx_sge sge = {
+		.mr = mr, .length = length, .addr = (uintptr_t)at,
+	};
+	struct dapx_send_wr wr = {
+		.wr_id = wr_id, .opcode = opcode, .num_sge = 1,
+		.flags = DAPX_SEND_SIGNALED, .rkey = rkey,
+		.remote_addr = (uintptr_t)remote,
+	};
+
+	return ep_post_send(ep, &wr, &sge);
 }
 
 int ep_exchange(struct ep *a, struct ep *b)

@@ -200,6 +200,8 @@ int host_gid_index(const struct host *host, __u8 gid[16]);
  */
 int device_remove(const struct host *host);
 int device_add(const struct host *host);
+/* Cuts the cable from one host to the other, this way only, or mends it. */
+int cable_set(const struct host *from, const struct host *to, bool whole);
 /* What the RDMA subsystem counts on both devices; two are compared by strcmp. */
 int rdma_resources(char text[512]);
 /* Waits until it counts this again: some of it goes a little later. */
@@ -268,8 +270,17 @@ struct dapx_sge host_sge(const struct host *host, __u32 offset, __u32 length);
 /* Signalled send, and receive, of one segment of the host's memory. */
 int ep_send(struct ep *ep, __u64 wr_id, __u32 offset, __u32 length);
 int ep_recv(struct ep *ep, __u64 wr_id, __u32 offset, __u32 length);
+/* Signalled, between one local segment and the peer's memory. */
+int ep_rdma(struct ep *ep, __u64 wr_id, __u8 opcode, __u32 mr, const __u8 *at,
+	    __u32 length, const __u8 *remote, __u32 rkey);
 /* One message each way, with its bytes compared: the connection works. */
 int ep_exchange(struct ep *a, struct ep *b);
+
+/* ---- remote memory regions ---- */
+
+#define RMR_FIELDS							\
+	(DAPX_RMR_FIELD_PD | DAPX_RMR_FIELD_MR | DAPX_RMR_FIELD_RANGE |	\
+	 DAPX_RMR_FIELD_ACCESS | DAPX_RMR_FIELD_RKEY)
 
 /* ---- shared receive queues ---- */
 

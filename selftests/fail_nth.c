@@ -538,6 +538,40 @@ static int for_free_connected(struct stage *s, void *cmd)
 	return 0;
 }
 
+static int for_rmr_create(struct stage *s, void *cmd)
+{
+	((struct dapx_rmr_create *)cmd)->pd = s->a.pd;
+	return 0;
+}
+
+static int for_rmr_query(struct stage *s, void *cmd)
+{
+	struct dapx_rmr_create rmr = { .pd = s->a.pd };
+
+	if (_test_cmd_rmr_create(s->a.fd, &rmr))
+		return because("DAPX_RMR_CREATE: %m");
+	s->handle = rmr.out_rmr;
+	((struct dapx_rmr_query *)cmd)->rmr = rmr.out_rmr;
+	((struct dapx_rmr_query *)cmd)->mask = RMR_FIELDS;
+	return 0;
+}
+
+static int for_rmr_bind(struct stage *s, void *cmd)
+{
+	struct dapx_rmr_bind *c = cmd;
+	struct dapx_rmr_query query = {};
+
+	if (connected(s) || for_rmr_query(s, &query))
+		return -1;
+	c->rmr = query.rmr;
+	c->ep = s->ea.handle;
+	c->mr = s->a.mr;
+	c->addr = (uintptr_t)s->a.mem + 1;
+	c->length = 5000;
+	c->access = DAPX_ACCESS_REMOTE_READ;
+	return 0;
+}
+
 /* ---- the tests, once for each scene ---- */
 
 FIXTURE(fail)
@@ -633,6 +667,11 @@ FIXTURE_VARIANT_ADD(fail, cm_query) FAIL(cm_query, CM_QUERY, for_cm_query);
 FIXTURE_VARIANT_ADD(fail, cm_reject)
 	FAIL(cm_reject, CM_REJECT, for_cm_reject);
 FIXTURE_VARIANT_ADD(fail, cm_ack) FAIL(cm_ack, CM_ACK, for_cm_ack);
+FIXTURE_VARIANT_ADD(fail, rmr_create)
+	FAIL_MAKING(rmr_create, RMR_CREATE, for_rmr_create, out_rmr);
+FIXTURE_VARIANT_ADD(fail, rmr_bind) FAIL(rmr_bind, RMR_BIND, for_rmr_bind);
+FIXTURE_VARIANT_ADD(fail, rmr_query)
+	FAIL(rmr_query, RMR_QUERY, for_rmr_query);
 
 FIXTURE_SETUP(fail)
 {

@@ -258,21 +258,6 @@ static __u32 new_mr(struct __test_metadata *_metadata, struct host *host,
 	return mr.out_mr;
 }
 
-static int post_one(struct ep *ep, __u8 opcode, __u32 mr, __u8 *at,
-		    __u32 length, const __u8 *remote, __u32 rkey)
-{
-	struct dapx_sge sge = {
-		.mr = mr, .length = length, .addr = (uintptr_t)at,
-	};
-	struct dapx_send_wr wr = {
-		.wr_id = 0x77, .opcode = opcode, .num_sge = 1,
-		.flags = DAPX_SEND_SIGNALED, .rkey = rkey,
-		.remote_addr = (uintptr_t)remote,
-	};
-
-	return ep_post_send(ep, &wr, &sge);
-}
-
 /* The connection is down on both sides, and nothing else is in the EVDs. */
 #define BROKEN_BOTH()							\
 	({								\
@@ -292,13 +277,13 @@ TEST_F(mr, no_local_write)
 	self->a.mem[0] = 0x11;
 	self->b.mem[0] = 0x22;
 	/* To be read from, it is good. */
-	OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, mr, self->a.mem, 1,
-		    self->b.mem, self->b.rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, mr, self->a.mem, 1,
+		   self->b.mem, self->b.rkey));
 	OK(expect_completion(&self->a.done, 0x77, DAPX_STATUS_SUCCESS, NULL));
 	EXPECT_EQ(0x11, self->b.mem[0]);
 	self->b.mem[0] = 0x22;
-	OK(post_one(&self->ea, DAPX_OP_RDMA_READ, mr, self->a.mem, 1,
-		    self->b.mem, self->b.rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_READ, mr, self->a.mem, 1,
+		   self->b.mem, self->b.rkey));
 	OK(expect_completion(&self->a.done, 0x77, DAPX_STATUS_LOCAL_PROTECTION,
 			     NULL));
 	EXPECT_EQ(0x11, self->a.mem[0]);
@@ -383,8 +368,8 @@ TEST_F(remote, access)
 	new_mr(_metadata, &self->b, target, PAGE, variant->access, &rkey);
 	memset(target, 0x22, 8);
 	memset(self->a.mem, 0x11, 8);
-	OK(post_one(&self->ea, variant->opcode, self->a.mr, self->a.mem, 8,
-		    target, rkey));
+	OK(ep_rdma(&self->ea, 0x77, variant->opcode, self->a.mr, self->a.mem, 8,
+		   target, rkey));
 	if (variant->allowed) {
 		OK(expect_completion(&self->a.done, 0x77, DAPX_STATUS_SUCCESS,
 				     NULL));
@@ -413,8 +398,8 @@ TEST_F(mr, outside_the_range)
 		memset(self->b.mem, 0x22, 3 * PAGE);
 		memset(self->a.mem, 0x11, 8);
 		OK(connect_cm(&self->ea, &self->eb));
-		OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, self->a.mr,
-			    self->a.mem, 8, at, wrong == 3 ? ~rkey : rkey));
+		OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, self->a.mr,
+			   self->a.mem, 8, at, wrong == 3 ? ~rkey : rkey));
 		OK(expect_refusal(&self->ea, 0x77));
 		EXPECT_EQ(NULL, memchr(self->b.mem, 0x11, 3 * PAGE));
 		OK(disconnect_reset(&self->ea, &self->eb));
@@ -445,8 +430,8 @@ TEST_F(mr, local_range)
 	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
 		memset(self->b.mem, 0x22, 8);
 		OK(connect_cm(&self->ea, &self->eb));
-		OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, mr, wrong[i].at,
-			    wrong[i].length, self->b.mem, self->b.rkey));
+		OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, mr, wrong[i].at,
+			   wrong[i].length, self->b.mem, self->b.rkey));
 		OK(expect_completion(&self->a.done, 0x77,
 				     DAPX_STATUS_LOCAL_PROTECTION, NULL));
 		EXPECT_EQ(0x22, self->b.mem[0]);
@@ -454,8 +439,8 @@ TEST_F(mr, local_range)
 	}
 	/* All of it. */
 	OK(connect_cm(&self->ea, &self->eb));
-	OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, mr, self->a.mem + PAGE, PAGE,
-		    self->b.mem, self->b.rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, mr, self->a.mem + PAGE,
+		   PAGE, self->b.mem, self->b.rkey));
 	OK(expect_completion(&self->a.done, 0x77, DAPX_STATUS_SUCCESS, NULL));
 }
 
@@ -469,8 +454,8 @@ TEST_F(mr, other_pd)
 	mr = test_cmd(mr_create, self->a.fd, .pd = pd, .length = PAGE,
 		      .addr = (uintptr_t)self->a.mem, .access = LOCAL_WRITE);
 	OK(connect_cm(&self->ea, &self->eb));
-	OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, mr.out_mr, self->a.mem, 8,
-		    self->b.mem, self->b.rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, mr.out_mr, self->a.mem,
+		   8, self->b.mem, self->b.rkey));
 	OK(expect_completion(&self->a.done, 0x77, DAPX_STATUS_LOCAL_PROTECTION,
 			     NULL));
 	BROKEN_BOTH();
@@ -488,8 +473,8 @@ TEST_F(mr, remote_key_of_other_pd)
 	OK(connect_cm(&self->ea, &self->eb));
 	self->b.mem[0] = 0x22;
 	self->a.mem[0] = 0x11;
-	OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, self->a.mr, self->a.mem, 1,
-		    self->b.mem, mr.out_rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, self->a.mr, self->a.mem,
+		   1, self->b.mem, mr.out_rkey));
 	OK(expect_refusal(&self->ea, 0x77));
 	OK(ep_await_state(&self->eb, DAPX_EP_DISCONNECTED));
 	EXPECT_EQ(0x22, self->b.mem[0]);
@@ -502,8 +487,8 @@ TEST_F(mr, local_use_after_free)
 	mr = new_mr(_metadata, &self->a, self->a.mem, PAGE, LOCAL_WRITE, NULL);
 	OK(connect_cm(&self->ea, &self->eb));
 	test_cmd(free, self->a.fd, .handle = mr, .type = DAPX_OBJECT_MR);
-	OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, mr, self->a.mem, 8,
-		    self->b.mem, self->b.rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, mr, self->a.mem, 8,
+		   self->b.mem, self->b.rkey));
 	OK(expect_completion(&self->a.done, 0x77, DAPX_STATUS_LOCAL_PROTECTION,
 			     NULL));
 	BROKEN_BOTH();
@@ -517,14 +502,14 @@ TEST_F(mr, remote_use_after_free)
 		    LOCAL_WRITE | REMOTE_WRITE, &rkey);
 	OK(connect_cm(&self->ea, &self->eb));
 	memset(self->a.mem, 0x11, 8);
-	OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, self->a.mr, self->a.mem, 8,
-		    self->b.mem, rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, self->a.mr, self->a.mem,
+		   8, self->b.mem, rkey));
 	OK(expect_completion(&self->a.done, 0x77, DAPX_STATUS_SUCCESS, NULL));
 	EXPECT_EQ(0x11, self->b.mem[7]);
 	test_cmd(free, self->b.fd, .handle = mr, .type = DAPX_OBJECT_MR);
 	memset(self->b.mem, 0x22, 8);
-	OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, self->a.mr, self->a.mem, 8,
-		    self->b.mem, rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, self->a.mr, self->a.mem,
+		   8, self->b.mem, rkey));
 	OK(expect_refusal(&self->ea, 0x77));
 	OK(ep_await_state(&self->eb, DAPX_EP_DISCONNECTED));
 	EXPECT_EQ(0x22, self->b.mem[0]);
@@ -553,8 +538,9 @@ TEST_F(mr, free_under_writes)
 		OK(connect_cm(&self->ea, &self->eb));
 		for (i = 0; i < WRITES; i++) {
 			memset(self->a.mem, 0x10 + i, 1);
-			OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, self->a.mr,
-				    self->a.mem, LENGTH, target, rkey));
+			OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE,
+				   self->a.mr, self->a.mem, LENGTH, target,
+				   rkey));
 		}
 		sleep_ms(dice() % 8);
 		test_cmd(free, self->b.fd, .handle = mr);
@@ -601,8 +587,8 @@ TEST_F(mr, unmapped_afterwards)
 	mr = new_mr(_metadata, &self->a, page, PAGE, LOCAL_WRITE, NULL);
 	OK(connect_cm(&self->ea, &self->eb));
 	ASSERT_EQ(0, munmap(page, PAGE));
-	OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, mr, page, 1, self->b.mem,
-		    self->b.rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, mr, page, 1,
+		   self->b.mem, self->b.rkey));
 	OK(expect_completion(&self->a.done, 0x77, DAPX_STATUS_SUCCESS, NULL));
 	EXPECT_EQ(0x5a, self->b.mem[0]);
 	test_cmd(free, self->a.fd, .handle = mr);
@@ -628,8 +614,8 @@ TEST_F(mr, not_copied_away_by_fork)
 	/* A write of the parent's own may not move its page away. */
 	self->b.mem[1] = 1;
 	self->a.mem[0] = 0x11;
-	OK(post_one(&self->ea, DAPX_OP_RDMA_WRITE, self->a.mr, self->a.mem, 1,
-		    self->b.mem, self->b.rkey));
+	OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE, self->a.mr, self->a.mem,
+		   1, self->b.mem, self->b.rkey));
 	OK(expect_completion(&self->a.done, 0x77, DAPX_STATUS_SUCCESS, NULL));
 	EXPECT_EQ(0x11, self->b.mem[0]);
 	ASSERT_EQ(1, write(go[1], "x", 1));

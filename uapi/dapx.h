@@ -82,6 +82,9 @@ enum dapx_cmd {
 	DAPX_CMD_CM_QUERY,
 	DAPX_CMD_CM_REJECT,
 	DAPX_CMD_CM_ACK,
+	DAPX_CMD_RMR_CREATE,
+	DAPX_CMD_RMR_BIND,
+	DAPX_CMD_RMR_QUERY,
 };
 
 #define DAPX_DEVICE_NAME_MAX 64
@@ -99,6 +102,7 @@ enum dapx_cmd {
  * @DAPX_OBJECT_EP: endpoint
  * @DAPX_OBJECT_CM: connection manager id: active, listening, or a connection
  *	request that waits for its answer
+ * @DAPX_OBJECT_RMR: remote memory region: a window of an MR for peers
  */
 enum dapx_object_type {
 	DAPX_OBJECT_ANY = 0,
@@ -108,16 +112,19 @@ enum dapx_object_type {
 	DAPX_OBJECT_SRQ = 4,
 	DAPX_OBJECT_EP = 5,
 	DAPX_OBJECT_CM = 6,
+	DAPX_OBJECT_RMR = 7,
 };
 
 /**
  * enum dapx_feature - Bits of dapx_info.out_features
  * @DAPX_FEATURE_RC: endpoints of reliable connections
  * @DAPX_FEATURE_SRQ: plain shared receive queues
+ * @DAPX_FEATURE_RMR: remote memory regions
  */
 enum dapx_feature {
 	DAPX_FEATURE_RC = 1 << 0,
 	DAPX_FEATURE_SRQ = 1 << 1,
+	DAPX_FEATURE_RMR = 1 << 2,
 };
 
 /**
@@ -286,7 +293,9 @@ enum dapx_free_flags {
  * EBUSY while other objects use it. When it returns 0 the handle is invalid
  * and the device no longer touches what belonged to it.
  *
- * MR: the keys are dead and not one byte changes any more.
+ * MR, RMR: the keys are dead and not one byte changes any more. An MR is in use
+ * while a window of it is bound, or a bind of one waits in a request queue. An
+ * RMR can be freed always; a bind of it that still waits then binds nothing.
  *
  * EP: EBADFD in the states RESERVED, PASSIVE_CONNECTION_PENDING and
  * TENTATIVE_CONNECTION_PENDING; in all others a set-up is aborted, a connection
@@ -510,6 +519,7 @@ enum dapx_status {
  * @DAPX_OP_FETCH_ADD: atomic on 8 bytes of the peer's memory
  * @DAPX_OP_RECV: completions only: a receive
  * @DAPX_OP_RECV_RDMA_IMM: completions only: a receive taken by RDMA_WRITE_IMM
+ * @DAPX_OP_RMR_BIND: completions only: a DAPX_RMR_BIND
  */
 enum dapx_opcode {
 	DAPX_OP_SEND = 0,
@@ -521,6 +531,7 @@ enum dapx_opcode {
 	DAPX_OP_FETCH_ADD = 6,
 	DAPX_OP_RECV = 128,
 	DAPX_OP_RECV_RDMA_IMM = 129,
+	DAPX_OP_RMR_BIND = 130,
 };
 
 /**
@@ -1443,5 +1454,129 @@ struct dapx_cm_ack {
 };
 
 #define DAPX_CM_ACK _IO(DAPX_TYPE, DAPX_CMD_CM_ACK)
+
+/**
+ * struct dapx_rmr_create - ioctl(DAPX_RMR_CREATE): make a remote memory region
+ * @size: sizeof(struct dapx_rmr_create)
+ * @flags: Must be 0
+ * @pd: protection domain
+ * @__reserved: Must be 0
+ * @user_data: given back by queries
+ * @out_rmr: handle
+ * @__reserved2: Must be 0
+ *
+ * It is not bound to any memory: no peer can name it. It belongs to the PD and
+ * to no endpoint.
+ */
+struct dapx_rmr_create {
+	__u32 size;
+	__u32 flags;
+	__u32 pd;
+	__u32 __reserved;
+	__aligned_u64 user_data;
+	__u32 out_rmr;
+	__u32 __reserved2;
+};
+
+#define DAPX_RMR_CREATE _IO(DAPX_TYPE, DAPX_CMD_RMR_CREATE)
+
+/**
+ * enum dapx_bind_flags - dapx_rmr_bind.flags
+ * @DAPX_BIND_SIGNALED: completes with an event also when it succeeds
+ */
+enum dapx_bind_flags {
+	DAPX_BIND_SIGNALED = 1 << 0,
+};
+
+/**
+ * struct dapx_rmr_bind - ioctl(DAPX_RMR_BIND): bind a remote memory region
+ * @size: sizeof(struct dapx_rmr_bind)
+ * @flags: enum dapx_bind_flags
+ * @rmr: what is bound
+ * @ep: endpoint in whose request queue the bind takes its place
+ * @mr: memory of which the window is a part; 0 to unbind
+ * @access: enum dapx_access, remote rights only, within the MR's
+ * @addr: start of the window, in the caller's address space
+ * @length: bytes; 0: unbind, then @mr, @access and @addr must be 0, too
+ * @wr_id: of the completion event
+ * @out_rkey: what a peer needs, with the address; never one of the last 65536
+ *	that were given out. 0 for an unbind
+ * @__reserved: Must be 0
+ *
+ * The bind is done when all requests that were published before the call are
+ * done, and before any that is published later is begun. Then it completes on
+ * the request EVD, opcode DAPX_OP_RMR_BIND, and what the RMR was bound to before
+ * is as dead as after a free. @out_rkey is valid from then on.
+ *
+ * Endpoint, MR and RMR must be of one PD. The memory must still be mapped; it is
+ * pinned once more, and counts against RLIMIT_MEMLOCK.
+ *
+ * EBADFD unless the endpoint is CONNECTED or DISCONNECTED; in the latter the bind
+ * completes as flushed, as all that waits does, and the RMR stays what it was.
+ * EACCES: rights that the MR does not have. EAGAIN: as many binds as the request
+ * ring has entries wait already.
+ */
+struct dapx_rmr_bind {
+	__u32 size;
+	__u32 flags;
+	__u32 rmr;
+	__u32 ep;
+	__u32 mr;
+	__u32 access;
+	__aligned_u64 addr;
+	__aligned_u64 length;
+	__aligned_u64 wr_id;
+	__u32 out_rkey;
+	__u32 __reserved;
+};
+
+#define DAPX_RMR_BIND _IO(DAPX_TYPE, DAPX_CMD_RMR_BIND)
+
+/**
+ * enum dapx_rmr_field - dapx_rmr_query.mask
+ * @DAPX_RMR_FIELD_PD: @out_pd
+ * @DAPX_RMR_FIELD_MR: @out_mr
+ * @DAPX_RMR_FIELD_RANGE: @out_addr, @out_length
+ * @DAPX_RMR_FIELD_ACCESS: @out_access
+ * @DAPX_RMR_FIELD_RKEY: @out_rkey
+ */
+enum dapx_rmr_field {
+	DAPX_RMR_FIELD_PD = 1 << 0,
+	DAPX_RMR_FIELD_MR = 1 << 1,
+	DAPX_RMR_FIELD_RANGE = 1 << 2,
+	DAPX_RMR_FIELD_ACCESS = 1 << 3,
+	DAPX_RMR_FIELD_RKEY = 1 << 4,
+};
+
+/**
+ * struct dapx_rmr_query - ioctl(DAPX_RMR_QUERY): what a remote memory region is
+ *	bound to
+ * @size: sizeof(struct dapx_rmr_query)
+ * @flags: Must be 0
+ * @rmr: handle
+ * @mask: enum dapx_rmr_field: what to answer; the rest is 0
+ * @out_pd: protection domain
+ * @out_mr: 0: not bound; then all below is 0
+ * @out_addr: start of the window
+ * @out_length: bytes
+ * @out_access: enum dapx_access
+ * @out_rkey: as answered by the bind
+ *
+ * Binds that still wait in a request queue do not show.
+ */
+struct dapx_rmr_query {
+	__u32 size;
+	__u32 flags;
+	__u32 rmr;
+	__u32 mask;
+	__u32 out_pd;
+	__u32 out_mr;
+	__aligned_u64 out_addr;
+	__aligned_u64 out_length;
+	__u32 out_access;
+	__u32 out_rkey;
+};
+
+#define DAPX_RMR_QUERY _IO(DAPX_TYPE, DAPX_CMD_RMR_QUERY)
 
 #endif /* _UAPI_DAPX_H */

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: remote memory regions: windows for peers, which can be taken away
+ *
+ * Each bind registers the window's memory anew, with a key of its own, and each end
+ * of one (unbind, rebind, free) deregisters it. So a window may be of any size, an end
+ * needs no endpoint, and it is final: a device's dereg_mr takes the key away and waits
+ * for the packet that is being copied. Invalidating the key by a work request is no
+ * such barrier.
+ *
+ * A bind has its place in a request queue: a barrier of the endpoint's ring. When all
+ * before it is done, the new window takes the old one's place, which ends.
+ */
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "dapx_private.h"
+#include "trace.h"
+
+#define DAPX_ACCESS_REMOTE (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_READ | \
+			    DAPX_ACCESS_REMOTE_ATOMIC)
+#define DAPX_RMR_FIELDS (DAPX_RMR_FIELD_PD | DAPX_RMR_FIELD_MR | DAPX_RMR_FIELD_RANGE | \
+			 DAPX_RMR_FIELD_ACCESS | DAPX_RMR_FIELD_RKEY)
+
+/* A bind that waits in a request queue. */
+struct dapx_bind {
+	struct dapx_barrier barrier;
+	struct dapx_rmr *rmr;		/* a reference, which does not keep it from being freed */
+	struct list_head entry;		/* rmr->binds; empty: it was freed */
+	struct dapx_window *window;	/* rmr's mutex; NULL: unbind, or it was freed */
+};
+
+static struct dapx_rmr *dapx_rmr_of(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_rmr, obj);
+}
+
+/* ------------------------------------------------------------------- windows */
+
+static struct dapx_window *dapx_window_create(struct dapx_rmr *rmr, struct dapx_mr *mr,
+					      const struct dapx_rmr_bind *cmd)
+{
+	struct dapx_window *window;
+	u32 access = cmd->access;
+	int ret;
+
+	window = kmalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
+	if (!window)
+		return ERR_PTR(-ENOMEM);
+	*window = (struct dapx_window) {
+		.mr = mr,
+		.addr = cmd->addr,
+		.length = cmd->length,
+		.access = cmd->access,
+	};
+	/* Of no use locally, as nobody learns the local key; but devices ask for it. */
+	if (access & (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_ATOMIC))
+		access |= DAPX_ACCESS_LOCAL_WRITE;
+	window->ibmr = dapx_mr_register(rmr->pd, cmd->addr, cmd->length, access, true);
+	if (IS_ERR(window->ibmr)) {
+		ret = PTR_ERR(window->ibmr);
+		kfree(window);
+		return ERR_PTR(ret);
+	}
+	trace_dapx_rmr(&rmr->obj, "register", window->ibmr->rkey);
+	return window;
+}
+
+/* When this returns, the key is dead and not one byte changes any more. Takes the use of the MR. */
+static void dapx_window_revoke(struct dapx_rmr *rmr, struct dapx_window *window)
+{
+	int ret;
+
+	if (!window)
+		return;
+	trace_dapx_rmr(&rmr->obj, "revoke", window->ibmr->rkey);
+	ret = ib_dereg_mr(window->ibmr);
+	WARN_ON_ONCE(ret);
+	dapx_pd_key_revoked(rmr->pd);
+	dapx_object_unuse(&window->mr->obj);
+	kfree(window);
+}
+
+/* --------------------------------------------------------------------- binds */
+
+static void dapx_bind_gone(struct dapx_event_node *node)
+{
+	kfree(container_of(node, struct dapx_bind, barrier.node));
+}
+
+/* Not after success: the RMR stays what it was. The bind itself goes with its event. */
+static void dapx_bind_settle(struct dapx_bind *bind, enum dapx_status status)
+{
+	struct dapx_rmr *rmr = bind->rmr;
+
+	mutex_lock_nested(&rmr->obj.mutex, SINGLE_DEPTH_NESTING);
+	if (!list_empty(&bind->entry)) {
+		list_del_init(&bind->entry);
+		if (status == DAPX_STATUS_SUCCESS) {
+			swap(rmr->window, bind->window);
+			trace_dapx_rmr(&rmr->obj, "bind",
+				       rmr->window ? rmr->window->ibmr->rkey : 0);
+		}
+		dapx_window_revoke(rmr, bind->window);
+		bind->window = NULL;
+	}
+	mutex_unlock(&rmr->obj.mutex);
+	bind->rmr = NULL;
+	dapx_object_put(&rmr->obj);
+}
+
+/* Those whose turn it is. Process context; from any number of threads. */
+void dapx_rmr_binds_pass(struct dapx_ep *ep)
+{
+	struct dapx_barrier *barrier;
+	enum dapx_status status;
+
+	while ((barrier = dapx_workq_claim_barrier(&ep->sq, &status))) {
+		dapx_bind_settle(container_of(barrier, struct dapx_bind, barrier), status);
+		dapx_workq_pass_barrier(&ep->sq, barrier, status);
+	}
+	dapx_ep_completed(ep);
+}
+
+/* The endpoint ends: those that wait in its queue never take place. */
+void dapx_rmr_binds_drop(struct dapx_ep *ep)
+{
+	struct dapx_barrier *barrier;
+
+	while ((barrier = dapx_workq_drop_barrier(&ep->sq))) {
+		dapx_bind_settle(container_of(barrier, struct dapx_bind, barrier),
+				 DAPX_STATUS_FLUSHED);
+		barrier->node.gone(&barrier->node);
+	}
+}
+
+/* ------------------------------------------------------------------ commands */
+
+/* Once for a device: before the first window on it. */
+static int dapx_rmr_prepare_keys(struct dapx_device *dev)
+{
+	struct dapx_keys *keys;
+
+	if (READ_ONCE(dev->keys))
+		return 0;
+	keys = dapx_keys_create();
+	if (!keys)
+		return -ENOMEM;
+	/* A full barrier: who sees them sees them initialized. */
+	if (cmpxchg(&dev->keys, NULL, keys))
+		dapx_keys_destroy(keys);
+	return 0;
+}
+
+int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd)
+{
+	struct dapx_rmr_create *cmd = ucmd->cmd;
+	struct dapx_context *ctx = ucmd->ctx;
+	struct dapx_object *obj, *pd_obj;
+	struct dapx_rmr *rmr;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved || cmd->__reserved2)
+		return -EINVAL;
+	pd_obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
+	if (IS_ERR(pd_obj))
+		return PTR_ERR(pd_obj);
+	ret = dapx_rmr_prepare_keys(ctx->dev);
+	if (ret)
+		goto err_pd;
+	obj = dapx_object_alloc(ctx, &dapx_rmr_class);
+	if (IS_ERR(obj)) {
+		ret = PTR_ERR(obj);
+		goto err_pd;
+	}
+	rmr = dapx_rmr_of(obj);
+	rmr->obj.user_data = cmd->user_data;
+	rmr->pd = container_of(pd_obj, struct dapx_pd, obj);
+	INIT_LIST_HEAD(&rmr->binds);
+
+	cmd->out_rmr = obj->handle;
+	ret = dapx_respond(ucmd);
+	if (ret)
+		goto err_abort;
+	dapx_object_publish(obj);
+	return 0;
+
+err_abort:
+	dapx_object_abort(obj);
+err_pd:
+	dapx_object_unuse(pd_obj);
+	return ret;
+}
+
+static int dapx_rmr_check_bind(const struct dapx_rmr_bind *cmd, const struct dapx_ep *ep,
+			       const struct dapx_rmr *rmr, const struct dapx_mr *mr)
+{
+	u64 end;
+
+	if (ep->pd != rmr->pd)
+		return -EINVAL;
+	if (!mr)
+		return 0;
+	if (mr->pd != rmr->pd)
+		return -EINVAL;
+	if (check_add_overflow(cmd->addr, cmd->length, &end))
+		return -EOVERFLOW;
+	if (cmd->addr < mr->addr || end > mr->addr + mr->length)
+		return -EINVAL;
+	return cmd->access & ~mr->access ? -EACCES : 0;
+}
+
+/* What @rmr will be bound to: an own window for each bind. Takes the use of the MR. */
+static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct dapx_rmr *rmr,
+			      struct dapx_mr *mr)
+{
+	struct dapx_rmr_bind *cmd = ucmd->cmd;
+	struct dapx_window *window = NULL;
+	struct dapx_bind *bind;
+	int ret;
+
+	bind = kzalloc(sizeof(*bind), GFP_KERNEL_ACCOUNT);
+	if (!bind) {
+		ret = -ENOMEM;
+		goto err_mr;
+	}
+	if (mr) {
+		window = dapx_window_create(rmr, mr, cmd);
+		if (IS_ERR(window)) {
+			ret = PTR_ERR(window);
+			goto err_bind;
+		}
+	}
+	bind->rmr = rmr;
+	bind->window = window;
+	bind->barrier.signaled = cmd->flags & DAPX_BIND_SIGNALED;
+	dapx_event_node_init(&bind->barrier.node, &ep->obj, dapx_bind_gone);
+	bind->barrier.node.solicited = true;
+	bind->barrier.node.event = (struct dapx_event) {
+		.type = DAPX_EVENT_COMPLETION,
+		.handle = ep->obj.handle,
+		.user_data = ep->obj.user_data,
+		.completion = { .wr_id = cmd->wr_id, .opcode = DAPX_OP_RMR_BIND },
+	};
+
+	/* Not freed between the answer and the bind. */
+	mutex_lock_nested(&rmr->obj.mutex, SINGLE_DEPTH_NESTING);
+	cmd->out_rkey = window ? window->ibmr->rkey : 0;
+	ret = rmr->dead ? -ENOENT : dapx_respond(ucmd);
+	if (!ret) {
+		kref_get(&rmr->obj.kref);
+		list_add_tail(&bind->entry, &rmr->binds);
+		dapx_workq_add_barrier(&ep->sq, &bind->barrier);
+	}
+	mutex_unlock(&rmr->obj.mutex);
+	if (!ret)
+		return 0;
+
+	if (window) {
+		dapx_window_revoke(rmr, window);
+		mr = NULL;
+	}
+err_bind:
+	kfree(bind);
+err_mr:
+	if (mr)
+		dapx_object_unuse(&mr->obj);
+	return ret;
+}
+
+int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
+{
+	struct dapx_rmr_bind *cmd = ucmd->cmd;
+	struct dapx_object *rmr_obj, *mr_obj = NULL;
+	struct dapx_mr *mr = NULL;
+	struct dapx_rmr *rmr;
+	struct dapx_ep *ep;
+	int ret;
+
+	if (cmd->flags & ~DAPX_BIND_SIGNALED || cmd->access & ~DAPX_ACCESS_REMOTE)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved || (!cmd->length && (cmd->mr || cmd->addr || cmd->access)))
+		return -EINVAL;
+	rmr_obj = dapx_object_get(ucmd->ctx, cmd->rmr, DAPX_OBJECT_RMR);
+	if (IS_ERR(rmr_obj))
+		return PTR_ERR(rmr_obj);
+	rmr = dapx_rmr_of(rmr_obj);
+	if (cmd->length) {
+		mr_obj = dapx_object_use(ucmd->ctx, cmd->mr, DAPX_OBJECT_MR);
+		if (IS_ERR(mr_obj)) {
+			ret = PTR_ERR(mr_obj);
+			goto out_rmr;
+		}
+		mr = container_of(mr_obj, struct dapx_mr, obj);
+	}
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep)) {
+		ret = PTR_ERR(ep);
+		goto out_mr;
+	}
+	ret = dapx_rmr_check_bind(cmd, ep, rmr, mr);
+	if (!ret && ep->state != DAPX_EP_CONNECTED && ep->state != DAPX_EP_DISCONNECTED)
+		ret = -EBADFD;
+	/* Others can only become fewer: the endpoint's mutex is held. */
+	if (!ret && READ_ONCE(ep->sq.num_barriers) >= ep->sq.view.depth)
+		ret = -EAGAIN;
+	if (ret)
+		goto out_ep;
+	ret = dapx_rmr_post_bind(ucmd, ep, rmr, mr);
+	mr = NULL;
+	if (ret)
+		goto out_ep;
+	/* In most cases nothing is in its way. */
+	dapx_rmr_binds_pass(ep);
+	dapx_workq_run(&ep->sq);
+out_ep:
+	dapx_ep_unlock(ep);
+out_mr:
+	if (mr)
+		dapx_object_unuse(mr_obj);
+out_rmr:
+	dapx_object_put(rmr_obj);
+	return ret;
+}
+
+int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
+{
+	struct dapx_rmr_query *cmd = ucmd->cmd;
+	const struct dapx_window *window;
+	struct dapx_object *obj;
+	struct dapx_rmr *rmr;
+
+	if (cmd->flags || cmd->mask & ~DAPX_RMR_FIELDS)
+		return -EOPNOTSUPP;
+	obj = dapx_object_get(ucmd->ctx, cmd->rmr, DAPX_OBJECT_RMR);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	rmr = dapx_rmr_of(obj);
+
+	cmd->out_mr = 0;
+	cmd->out_addr = 0;
+	cmd->out_length = 0;
+	cmd->out_access = 0;
+	cmd->out_rkey = 0;
+	cmd->out_pd = cmd->mask & DAPX_RMR_FIELD_PD ? rmr->pd->obj.handle : 0;
+	mutex_lock(&obj->mutex);
+	window = rmr->window;
+	if (window && cmd->mask & DAPX_RMR_FIELD_MR)
+		cmd->out_mr = window->mr->obj.handle;
+	if (window && cmd->mask & DAPX_RMR_FIELD_RANGE) {
+		cmd->out_addr = window->addr;
+		cmd->out_length = window->length;
+	}
+	if (window && cmd->mask & DAPX_RMR_FIELD_ACCESS)
+		cmd->out_access = window->access;
+	if (window && cmd->mask & DAPX_RMR_FIELD_RKEY)
+		cmd->out_rkey = window->ibmr->rkey;
+	mutex_unlock(&obj->mutex);
+	dapx_object_put(obj);
+	return dapx_respond(ucmd);
+}
+
+/* ---------------------------------------------------------------------- class */
+
+/* Binds that wait bind nothing any more; each completes in its place. */
+static void dapx_rmr_destroy(struct dapx_object *obj)
+{
+	struct dapx_rmr *rmr = dapx_rmr_of(obj);
+	struct dapx_bind *bind, *next;
+
+	mutex_lock(&obj->mutex);
+	rmr->dead = true;
+	dapx_window_revoke(rmr, rmr->window);
+	rmr->window = NULL;
+	list_for_each_entry_safe(bind, next, &rmr->binds, entry) {
+		list_del_init(&bind->entry);
+		dapx_window_revoke(rmr, bind->window);
+		bind->window = NULL;
+	}
+	mutex_unlock(&obj->mutex);
+	dapx_object_unuse(&rmr->pd->obj);
+}
+
+/* 1: bound */
+static u32 dapx_rmr_state(struct dapx_object *obj)
+{
+	return !!READ_ONCE(dapx_rmr_of(obj)->window);
+}
+
+const struct dapx_object_class dapx_rmr_class = {
+	.type = DAPX_OBJECT_RMR,
+	.size = sizeof(struct dapx_rmr),
+	.destroy = dapx_rmr_destroy,
+	.state = dapx_rmr_state,
+};
