@@ -18,6 +18,8 @@ std::vector<std::string> feature_names(const dapx::ModuleInfo& info)
         names.emplace_back("rc");
     if (info.srq)
         names.emplace_back("srq");
+    if (info.rmr)
+        names.emplace_back("rmr");
     return names;
 }
 

@@ -57,6 +57,8 @@ const char* describe(Opcode opcode) noexcept
         return "receive";
     case Opcode::recv_rdma_imm:
         return "receive of an RDMA write's immediate data";
+    case Opcode::rmr_bind:
+        return "bind of a remote memory region";
     }
     return "unknown operation";
 }

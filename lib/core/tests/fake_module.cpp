@@ -199,6 +199,19 @@ int FakeModule::run(unsigned long request, void* argument)
             return EINVAL;
         unacked -= as<dapx_cm_ack>(argument).events;
         return 0;
+    case DAPX_RMR_CREATE:
+        as<dapx_rmr_create>(argument).out_rmr = add(DAPX_OBJECT_RMR);
+        return 0;
+    case DAPX_RMR_BIND:
+        as<dapx_rmr_bind>(argument).out_rkey = 0x4321;
+        return 0;
+    case DAPX_RMR_QUERY: {
+        auto& query = as<dapx_rmr_query>(argument);
+        query.out_mr = 3;
+        query.out_length = query.mask;
+        query.out_access = DAPX_ACCESS_REMOTE_READ;
+        return 0;
+    }
     case DAPX_FREE: {
         const auto& free = as<dapx_free>(argument);
         const auto object = objects_.find(free.handle);

@@ -21,4 +21,5 @@
 #include <dapx/post.hpp>
 #include <dapx/receive_queue.hpp>
 #include <dapx/ring.hpp>
+#include <dapx/rmr.hpp>
 #include <dapx/srq.hpp>

@@ -49,6 +49,7 @@ enum class Opcode : std::uint32_t {
     fetch_add = DAPX_OP_FETCH_ADD,
     recv = DAPX_OP_RECV,
     recv_rdma_imm = DAPX_OP_RECV_RDMA_IMM,
+    rmr_bind = DAPX_OP_RMR_BIND,
 };
 
 /// What happened to an endpoint's connection. Source: enum dapx_connection_event.

@@ -16,6 +16,7 @@ enum class ObjectType : std::uint32_t {
     srq = DAPX_OBJECT_SRQ,
     ep = DAPX_OBJECT_EP,
     cm = DAPX_OBJECT_CM,
+    rmr = DAPX_OBJECT_RMR,
 };
 
 } // namespace dapx
