@@ -66,7 +66,7 @@ clean: ## remove build/ (the kernels in the cache stay)
 demo: ## send a file between two RDMA hosts in the virtual machine
 	@$(install_missing) build run
 	@DAPX_INSTALL=yes $(MAKE) --no-print-directory module
-	@packaging/build-programs $(BUILD) -- dapxctl dapx-ping dapx-perf
+	@packaging/build-programs $(BUILD) -- dapxctl dapx-ping dapx-perf dapx-example-window
 	@$(run) selftests/demo.sh
 
 .PHONY: vm

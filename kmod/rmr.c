@@ -314,7 +314,8 @@ int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 		goto out_ep;
 	/* In most cases nothing is in its way. */
 	dapx_rmr_binds_pass(ep);
-	dapx_workq_run(&ep->sq);
+	if (READ_ONCE(ep->sq.num_barriers))
+		dapx_workq_run(&ep->sq);
 out_ep:
 	dapx_ep_unlock(ep);
 out_mr:

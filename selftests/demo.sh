@@ -33,3 +33,16 @@ wait "$server" || { cat "$work/server.log"; exit 1; }
 server=''
 cmp "$work/kernel.tar" "$work/received.tar"
 echo "received.tar, which the other process wrote, is kernel.tar to the last byte"
+
+echo
+window=${DAPX_BUILD:-build}/Documentation/examples/dapx-example-window
+"$window" "$DAPX_PEER_DEV" "$DAPX_PEER_IP" lend >"$work/lender.log" 2>&1 &
+server=$!
+for ((i = 0; i < 100; i++)); do
+	! "$window" "$DAPX_DEV" "$DAPX_PEER_IP" write >"$work/writer.log" 2>&1 || break
+	# It does not listen yet.
+	sleep 0.1
+done
+wait "$server" || { cat "$work/lender.log" "$work/writer.log"; exit 1; }
+server=''
+cat "$work/lender.log" "$work/writer.log"

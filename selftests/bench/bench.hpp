@@ -41,6 +41,9 @@ inline constexpr std::uint32_t small_size = 8;
 /// The large one, in registered memory.
 inline constexpr std::uint32_t large_size = 64 * 1024;
 
+/// A window of it.
+inline constexpr std::uint32_t window_size = 4096;
+
 inline constexpr std::uint8_t port = 1;
 inline constexpr std::uint8_t path_mtu = 3; ///< 1024 bytes, the most that rxe has over Ethernet
 inline constexpr std::uint8_t hop_limit = 64;

@@ -5,6 +5,7 @@
 
 #include <dapx/dapx.hpp>
 
+#include <optional>
 #include <utility>
 
 namespace {
@@ -94,6 +95,24 @@ public:
         must(endpoint_.post_recv(0, device_->mr.segment(0, small_size)), "post_recv");
     }
 
+    void make_window() { window_ = must(dapx::Rmr::create(device_->pd)); }
+
+    void bind_window()
+    {
+        must(window_->bind(endpoint_, 0, device_->mr, 0, window_size, dapx::Access::remote_write));
+    }
+
+    void unbind_window() { must(window_->unbind(endpoint_, 0)); }
+
+    /// Lets a peer in, and takes that back.
+    void lend(std::uint32_t size)
+    {
+        dapx::Rmr rmr = must(dapx::Rmr::create(device_->pd));
+        must(rmr.bind(endpoint_, 0, device_->mr, 0, size, dapx::Access::remote_write,
+                      dapx::SendFlags::none));
+        must(rmr.free());
+    }
+
     Done poll()
     {
         dapx::Event event;
@@ -108,6 +127,7 @@ private:
     Device* device_;
     dapx::Evd evd_;
     dapx::Endpoint endpoint_;
+    std::optional<dapx::Rmr> window_;
 };
 
 struct Dapx {

@@ -27,7 +27,7 @@ public:
         if (pd == nullptr)
             die("ibv_alloc_pd: %m");
         mr = ibv_reg_mr(pd, memory.data(), memory.size(),
-                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND);
         if (mr == nullptr)
             die("ibv_reg_mr: %m");
     }
@@ -134,6 +134,47 @@ public:
             die("ibv_post_recv: errno %d", error);
     }
 
+    void make_window()
+    {
+        window_ = ibv_alloc_mw(device_->pd, IBV_MW_TYPE_2);
+        if (window_ == nullptr)
+            die("ibv_alloc_mw: %m");
+    }
+
+    void bind_window()
+    {
+        ibv_send_wr request{};
+        request.opcode = IBV_WR_BIND_MW;
+        request.send_flags = IBV_SEND_SIGNALED;
+        request.bind_mw.mw = window_;
+        request.bind_mw.rkey = ibv_inc_rkey(window_->rkey);
+        request.bind_mw.bind_info = {.mr = device_->mr,
+                                     .addr =
+                                         reinterpret_cast<std::uint64_t>(device_->memory.data()),
+                                     .length = window_size,
+                                     .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+        post(request);
+        window_->rkey = request.bind_mw.rkey;
+    }
+
+    void unbind_window()
+    {
+        ibv_send_wr request{};
+        request.opcode = IBV_WR_LOCAL_INV;
+        request.send_flags = IBV_SEND_SIGNALED;
+        request.invalidate_rkey = window_->rkey;
+        post(request);
+    }
+
+    /// Lets a peer in, and takes that back.
+    void lend(std::uint32_t size)
+    {
+        ibv_mr* mr = ibv_reg_mr(device_->pd, device_->memory.data(), size,
+                                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (mr == nullptr || ibv_dereg_mr(mr) != 0)
+            die("ibv_reg_mr: %m");
+    }
+
     Done poll()
     {
         ibv_wc completion;
@@ -170,6 +211,7 @@ private:
     Device* device_;
     ibv_cq* cq_;
     ibv_qp* qp_;
+    ibv_mw* window_ = nullptr;
 };
 
 struct Verbs {

@@ -6,6 +6,9 @@
 //   Api::Endpoint(device, depths)      fit to receive, not connected
 //     address(), connect(peer)         by exchange of queue pair numbers
 //     send(), write(peer), receive()   post one request, signalled, or one receive
+//     make_window(), bind_window(), unbind_window()
+//                                      a window for the peer; the latter two as requests
+//     lend(size)                       memory for a peer, and back, at once
 //     poll()                           takes one completion, if there is one
 #pragma once
 
@@ -49,6 +52,20 @@ public:
         endpoint_.write(peer_);
         ++requests_;
     }
+
+    /// A window is bound, and unbound; each is waited for.
+    void bind_and_unbind()
+    {
+        endpoint_.bind_window();
+        ++requests_;
+        await_sent(1);
+        endpoint_.unbind_window();
+        ++requests_;
+        await_sent(1);
+    }
+
+    void make_window() { endpoint_.make_window(); }
+    void lend(std::uint32_t size) { endpoint_.lend(size); }
 
     /// Waits until less than @p limit requests are under way.
     void await_sent(std::uint32_t limit)
@@ -261,6 +278,27 @@ template <class Api> void polls(End& end, unsigned count)
     }
 }
 
+/// Memory for a peer, and back: by a window of registered memory, and all at once.
+template <class Api> void windows(End& end, unsigned count)
+{
+    Connection<Api> connection(end, {4, 4}, large_size);
+    if (end.client) {
+        const auto time = [count](auto body) {
+            for (unsigned i = 0; i < count / 10; ++i)
+                body();
+            const auto start = Clock::now();
+            for (unsigned i = 0; i < count; ++i)
+                body();
+            return seconds(Clock::now() - start) / count * 1e6;
+        };
+        connection.make_window();
+        report("bind_unbind", time([&] { connection.bind_and_unbind(); }));
+        report("lend_page", time([&] { connection.lend(window_size); }));
+        report("lend_large", time([&] { connection.lend(large_size); }));
+    }
+    end.peer.meet();
+}
+
 /// Many connected endpoints of depth 64: the memory of one, and the time that all of a killed
 /// process take to go.
 template <class Api> void endpoints_of_end(End& end, unsigned count)
@@ -327,13 +365,15 @@ template <class Api> int main(int argc, char** argv)
         run([=](End& end) { large_doorbells<Api>(end, count); });
     else if (workload == "polls")
         run([=](End& end) { polls<Api>(end, count); });
+    else if (workload == "windows")
+        run([=](End& end) { windows<Api>(end, count); });
     else if (workload == "endpoints")
         endpoints<Api>(count);
     else if (workload == "hold-system-calls")
         SystemCalls::hold();
     else
-        die("usage: %s latency|rate|bandwidth|small-doorbells|large-doorbells|polls|endpoints|"
-            "hold-system-calls COUNT",
+        die("usage: %s latency|rate|bandwidth|small-doorbells|large-doorbells|polls|windows|"
+            "endpoints|hold-system-calls COUNT",
             argv[0]);
     return 0;
 }
