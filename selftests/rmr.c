@@ -530,16 +530,22 @@ TEST_F(rmr, freed_while_its_bind_waits)
 /* The endpoint goes, and with it the bind: the RMR stays what it was. */
 TEST_F(rmr, endpoint_freed_while_a_bind_waits)
 {
-	__u32 before;
+	__u32 before, other;
 
 	if (on_siw())
 		SKIP(return, "a send is done when TCP has it");
 	OK(connect_cm(&self->ea, &self->eb));
 	before = BIND(self->b.mem, 8, REMOTE_READ);
+	other = test_cmd(mr_create, self->b.fd, .pd = self->b.pd,
+			 .addr = (uintptr_t)self->b.mem, .length = PAGE,
+			 .access = LOCAL_WRITE | REMOTE_READ).out_mr;
 	OK(ep_send(&self->eb, 1, 0, 64));
-	OK(bind_post(&self->eb, self->rmr, self->b.mr, self->b.mem + 8, 8,
+	OK(bind_post(&self->eb, self->rmr, other, self->b.mem + 8, 8,
 		     REMOTE_READ, 2, NULL));
+	test_err(EBUSY, free, self->b.fd, .handle = other);
 	OK(ep_destroy(&self->eb));
+	/* Of the bind nothing is left. */
+	FREE(other);
 	evd_drain(&self->b.done);
 	OK(evd_quiet(&self->b.done));
 	EXPECT_EQ(before, QUERY().out_rkey);
