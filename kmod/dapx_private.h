@@ -452,6 +452,8 @@ struct dapx_workq_ops {
 	void (*prepare)(struct dapx_workq *wq, struct dapx_slot *slot);
 	/* validate the entry's copy and hand it to the device */
 	enum dapx_status (*post)(struct dapx_workq *wq, struct dapx_slot *slot);
+	/* the device is done with it */
+	void (*done)(struct ib_cq *cq, struct ib_wc *wc);
 	/* a faulty entry, or impossible indices, came to light; no locks held */
 	void (*fault)(struct dapx_workq *wq);
 	/* run the queue again, from a context of its own; from any context */
@@ -510,8 +512,7 @@ struct dapx_workq {
 };
 
 int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, void *owner,
-		    struct dapx_object *obj, u32 max_sge, u32 max_inline,
-		    void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+		    struct dapx_object *obj, u32 max_sge, u32 max_inline);
 void dapx_workq_exit(struct dapx_workq *wq);
 void dapx_workq_reset(struct dapx_workq *wq);
 void dapx_workq_update_mode(struct dapx_workq *wq);
@@ -524,6 +525,9 @@ void dapx_workq_pass_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier
 			     enum dapx_status status);
 struct dapx_barrier *dapx_workq_drop_barrier(struct dapx_workq *wq);
 bool dapx_workq_idle(struct dapx_workq *wq);
+void dapx_slot_give(struct dapx_slot *slot);
+void dapx_slot_keep(struct dapx_slot *slot);
+void dapx_slot_returned(struct dapx_slot *slot);
 void dapx_workq_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status);
 void dapx_workq_retire(struct dapx_workq *wq);
 u32 dapx_send_stride(u32 max_sge, u32 max_inline);
@@ -541,7 +545,6 @@ void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct
 /* ------------------------------------------------------------------- send.c */
 
 extern const struct dapx_workq_ops dapx_send_ops;
-void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc);
 
 /* --------------------------------------------------------------------- srq.c */
 

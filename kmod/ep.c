@@ -73,12 +73,11 @@ static enum dapx_status dapx_recv_post(struct dapx_workq *wq, struct dapx_slot *
 	status = dapx_recv_build(wq, ep->pd, slot, &wr);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
-	/* As in dapx_send_post(). */
-	atomic_inc(&wq->outstanding);
+	dapx_slot_give(slot);
 	ret = ib_post_recv(ep->qp, &wr, NULL);
 	if (!ret)
 		return DAPX_STATUS_SUCCESS;
-	atomic_dec(&wq->outstanding);
+	dapx_slot_keep(slot);
 	return dapx_post_status(ret);
 }
 
@@ -88,6 +87,7 @@ static void dapx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct dapx_workq *wq = slot->wq;
 	struct dapx_ep *ep = wq->owner;
 
+	dapx_slot_returned(slot);
 	dapx_recv_complete(ep, slot, wc);
 	dapx_workq_retire(wq);
 	dapx_ep_completed(ep);
@@ -118,6 +118,7 @@ static const struct dapx_workq_ops dapx_recv_ops = {
 	.mode = dapx_recv_mode,
 	.prepare = dapx_recv_prepare,
 	.post = dapx_recv_post,
+	.done = dapx_recv_done,
 	.fault = dapx_recv_fault,
 	.kick = dapx_recv_kick,
 	.evd = dapx_recv_evd,
@@ -626,14 +627,13 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	dapx_ring_view_init(&ep->sq.view, ep->ring, DAPX_EP_SEND_CONTROL_OFF, DAPX_EP_ENTRIES_OFF,
 			    ep->attr.send_depth, send_stride, &ep->send_layout);
 	ret = dapx_workq_init(&ep->sq, &dapx_send_ops, ep, obj, attr->max_send_sge,
-			      attr->max_inline, dapx_send_done);
+			      attr->max_inline);
 	if (ret)
 		goto err;
 	if (attr->recv_depth) {
 		dapx_ring_view_init(&ep->rq.view, ep->ring, DAPX_EP_RECV_CONTROL_OFF, recv_off,
 				    ep->attr.recv_depth, recv_stride, &ep->recv_layout);
-		ret = dapx_workq_init(&ep->rq, &dapx_recv_ops, ep, obj, attr->max_recv_sge, 0,
-				      dapx_recv_done);
+		ret = dapx_workq_init(&ep->rq, &dapx_recv_ops, ep, obj, attr->max_recv_sge, 0);
 		if (ret)
 			goto err;
 	}

@@ -162,22 +162,22 @@ static enum dapx_status dapx_send_post(struct dapx_workq *wq, struct dapx_slot *
 		out.atomic.swap = in->swap;
 	}
 
-	/* Before: the completion may come before ib_post_send() returns. */
-	atomic_inc(&wq->outstanding);
+	dapx_slot_give(slot);
 	ret = ib_post_send(ep->qp, &out.wr, NULL);
 	if (!ret)
 		return DAPX_STATUS_SUCCESS;
-	atomic_dec(&wq->outstanding);
+	dapx_slot_keep(slot);
 	return dapx_post_status(ret);
 }
 
-void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc)
+static void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
 	enum dapx_status status = dapx_wc_status(wc->status);
 	struct dapx_workq *wq = slot->wq;
 	struct dapx_ep *ep = wq->owner;
 
+	dapx_slot_returned(slot);
 	if (status == DAPX_STATUS_SUCCESS)
 		slot->node.event.completion.byte_len = wc->byte_len;
 	dapx_workq_complete(slot, wq->ops->evd(wq), status);
@@ -215,6 +215,7 @@ const struct dapx_workq_ops dapx_send_ops = {
 	.mode = dapx_send_mode,
 	.prepare = dapx_send_prepare,
 	.post = dapx_send_post,
+	.done = dapx_send_done,
 	.fault = dapx_send_fault,
 	.kick = dapx_send_kick,
 	.at_barrier = dapx_send_at_barrier,

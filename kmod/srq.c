@@ -31,11 +31,11 @@ static enum dapx_status dapx_srq_post(struct dapx_workq *wq, struct dapx_slot *s
 	}
 	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
 	slot->node.event.completion.srq = wq->obj->handle;
-	atomic_inc(&wq->outstanding);
+	dapx_slot_give(slot);
 	ret = ib_post_srq_recv(srq->ibsrq, &wr, NULL);
 	if (!ret)
 		return DAPX_STATUS_SUCCESS;
-	atomic_dec(&wq->outstanding);
+	dapx_slot_keep(slot);
 	return dapx_post_status(ret);
 }
 
@@ -45,6 +45,7 @@ static void dapx_srq_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct dapx_ep *ep = cq->cq_context;	/* wc->qp may be destroyed */
 	struct dapx_workq *wq = slot->wq;
 
+	dapx_slot_returned(slot);
 	slot->node.owner = &ep->obj;
 	slot->node.event.handle = ep->obj.handle;
 	slot->node.event.user_data = ep->obj.user_data;
@@ -77,6 +78,7 @@ static const struct dapx_workq_ops dapx_srq_ops = {
 	.mode = dapx_srq_mode,
 	.prepare = dapx_recv_prepare,
 	.post = dapx_srq_post,
+	.done = dapx_srq_done,
 	.kick = dapx_srq_kick,
 	.evd = dapx_srq_evd,
 };
@@ -105,8 +107,7 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 	}
 	dapx_ring_view_init(&srq->rq.view, srq->ring, 0, DAPX_SRQ_ENTRIES_OFF, depth, stride,
 			    &cmd->out_ring);
-	ret = dapx_workq_init(&srq->rq, &dapx_srq_ops, srq, &srq->obj, cmd->max_sge, 0,
-			      dapx_srq_done);
+	ret = dapx_workq_init(&srq->rq, &dapx_srq_ops, srq, &srq->obj, cmd->max_sge, 0);
 	if (ret)
 		return ret;
 

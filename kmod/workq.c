@@ -119,10 +119,37 @@ static struct dapx_slot *dapx_slot_get(struct dapx_workq *wq)
 	return llist_entry(node, struct dapx_slot, free);
 }
 
+/*
+ * A completion of a slot that the device does not have. siw makes such: when a
+ * connection breaks among reads, it completes some of them twice.
+ */
+static void dapx_slot_stray(struct ib_cq *cq, struct ib_wc *wc)
+{
+}
+
+/* Before it is posted: the completion may come before the post returns. */
+void dapx_slot_give(struct dapx_slot *slot)
+{
+	WRITE_ONCE(slot->cqe.done, slot->wq->ops->done);
+	atomic_inc(&slot->wq->outstanding);
+}
+
+/* The post failed. */
+void dapx_slot_keep(struct dapx_slot *slot)
+{
+	WRITE_ONCE(slot->cqe.done, dapx_slot_stray);
+	atomic_dec(&slot->wq->outstanding);
+}
+
+/* First thing in ops->done(). The completions of a queue pair come one by one. */
+void dapx_slot_returned(struct dapx_slot *slot)
+{
+	WRITE_ONCE(slot->cqe.done, dapx_slot_stray);
+}
+
 /* @wq->view is set. */
 int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, void *owner,
-		    struct dapx_object *obj, u32 max_sge, u32 max_inline,
-		    void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+		    struct dapx_object *obj, u32 max_sge, u32 max_inline)
 {
 	u32 depth = wq->view.depth, i;
 
@@ -154,7 +181,7 @@ int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, voi
 	for (i = 0; i < depth; i++) {
 		struct dapx_slot *slot = &wq->slots[i];
 
-		slot->cqe.done = done;
+		slot->cqe.done = dapx_slot_stray;
 		slot->wq = wq;
 		dapx_event_node_init(&slot->node, obj, dapx_slot_gone);
 		llist_add(&slot->free, &wq->free);
