@@ -13,6 +13,9 @@
 /* No longer, whatever the deadline: an address without a neighbour is unreachable. */
 #define DAPX_RESOLVE_TIMEOUT_MS 4000
 
+/* What a peer's connection manager needs to take notice of a request. */
+#define DAPX_REQUEST_TIME (HZ / 10)
+
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 static void dapx_cm_expel_work(struct work_struct *work);
 
@@ -130,6 +133,19 @@ struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep)
 }
 
 /*
+ * A peer's CM handles messages in several threads. If the reject, by which ours takes a
+ * request back, overtakes that request, the peer is left with a request of nobody's;
+ * who accepts it waits a minute until the CM gives up.
+ */
+static void dapx_cm_await_request(struct dapx_cm *cm)
+{
+	unsigned long asked = READ_ONCE(cm->asked), now = jiffies;
+
+	if (asked && time_before(now, asked + DAPX_REQUEST_TIME))
+		schedule_timeout_uninterruptible(asked + DAPX_REQUEST_TIME - now);
+}
+
+/*
  * Cancels whatever is going on, and waits for callbacks. The peer of a set-up
  * sees a reject, that of a connection a disconnect.
  */
@@ -141,8 +157,10 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 	id = cm->id;
 	cm->id = NULL;
 	mutex_unlock(&cm->id_mutex);
-	if (id)
-		rdma_destroy_id(id);
+	if (!id)
+		return;
+	dapx_cm_await_request(cm);
+	rdma_destroy_id(id);
 }
 
 /* A message came in before the last one of the handshake. Otherwise nothing happens. */
@@ -457,6 +475,8 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return dapx_cm_request(cm, id, event);
+	if (event->event >= RDMA_CM_EVENT_CONNECT_RESPONSE)
+		WRITE_ONCE(cm->asked, 0);
 	if (cm->ep)
 		return dapx_ep_cm_event(cm->ep, id, event);
 

@@ -80,8 +80,8 @@ static void dapx_ep_take_peer_data(struct dapx_ep *ep, const void *data, u32 len
 		memcpy(ep->peer_data, data, ep->peer_data_len);
 }
 
-/* A set-up came to nothing. */
-static void dapx_ep_connect_failed(struct dapx_ep *ep, u32 what, int error, const void *data,
+/* A set-up came to nothing. Returns false if there is none. */
+static bool dapx_ep_connect_failed(struct dapx_ep *ep, u32 what, int error, const void *data,
 				   u32 length)
 {
 	bool failed = true;
@@ -104,10 +104,11 @@ static void dapx_ep_connect_failed(struct dapx_ep *ep, u32 what, int error, cons
 	}
 	spin_unlock_irq(&ep->lock);
 	if (!failed)
-		return;
+		return false;
 	cancel_delayed_work(&ep->deadline);
 	dapx_ep_qp_to_error(ep);
 	dapx_ep_update_modes(ep);
+	return true;
 }
 
 /* The peer accepted, and said this. */
@@ -197,6 +198,8 @@ static int dapx_ep_send_request(struct dapx_ep *ep, struct rdma_cm_id *id)
 	dapx_ep_update_modes(ep);
 	ep->conn_param.qp_num = ep->qp->qp_num;
 	ep->conn_param.srq = ep->srq ? 1 : 0;
+	/* Odd: 0 is none. */
+	WRITE_ONCE(ep->cm->asked, jiffies | 1);
 	return rdma_connect_locked(id, &ep->conn_param);
 }
 
@@ -272,10 +275,13 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 			data = event->param.conn.private_data;
 			length = event->param.conn.private_data_len;
 		}
-		dapx_ep_connect_failed(ep, data || ep->obj.ctx->dev->iwarp ?
-				       DAPX_CONNECTION_PEER_REJECTED :
-				       DAPX_CONNECTION_NON_PEER_REJECTED,
-				       -ECONNREFUSED, data, length);
+		if (dapx_ep_connect_failed(ep, data || ep->obj.ctx->dev->iwarp ?
+					   DAPX_CONNECTION_PEER_REJECTED :
+					   DAPX_CONNECTION_NON_PEER_REJECTED,
+					   -ECONNREFUSED, data, length))
+			break;
+		/* It accepted, and was gone before it knew that we are connected. */
+		dapx_ep_disconnected(ep);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		/* An iWARP stream that was reset. */

@@ -895,6 +895,13 @@ static int snapshot_add(struct snapshot *snapshot, const void *data, size_t size
 	return 0;
 }
 
+__u32 users_of(const struct host *host, __u32 handle)
+{
+	struct dapx_query_object query = { .handle = handle };
+
+	return _test_cmd_query_object(host->fd, &query) ? ~0U : query.out_users;
+}
+
 int snapshot_take(int fd, struct snapshot *snapshot)
 {
 	struct dapx_query_object object = { .flags = DAPX_QUERY_NEXT };

@@ -207,6 +207,9 @@ int rdma_resources(char text[512]);
 /* Waits until it counts this again: some of it goes a little later. */
 int await_resources(const char *text);
 
+/* How many objects point to this one; ~0 if there is none. */
+__u32 users_of(const struct host *host, __u32 handle);
+
 /* Every object of a context, with its state; two are compared by memcmp. */
 struct snapshot {
 	size_t size;
@@ -245,12 +248,12 @@ int ep_destroy(struct ep *ep);
 /* Only unmaps. */
 void ep_forget(struct ep *ep);
 __u32 ep_state(const struct ep *ep);
-/* Waits until the endpoint has this state. */
 /*
  * The peer refuses what the request does there, and the connection is broken. On
  * iWARP a write is done when it is sent: there the connection's end is all.
  */
 int expect_refusal(struct ep *ep, __u64 wr_id);
+/* Waits until the endpoint has this state. */
 int ep_await_state(const struct ep *ep, __u32 state);
 __u32 ep_shown_state(const struct ep *ep);
 

@@ -49,13 +49,6 @@ FIXTURE_TEARDOWN(ep)
 	test_cmd(ep_disconnect, (ep_)->host->fd, .ep = (ep_)->handle,	\
 		 .flags = (flags_))
 
-static __u32 users_of(const struct host *host, __u32 handle)
-{
-	struct dapx_query_object query = { .handle = handle };
-
-	return _test_cmd_query_object(host->fd, &query) ? ~0U : query.out_users;
-}
-
 /* ---- what it is made of ---- */
 
 TEST_F(ep, sizes)
@@ -682,67 +675,6 @@ TEST_F(ep, reset)
 	EXPECT_EQ(QUERY(&self->ea).out_qp_num,
 		  test_cmd(ep_reset, self->a.fd,
 			   .ep = self->ea.handle).out_qp_num);
-}
-
-/* ---- freeing ---- */
-
-TEST_F(ep, freed_while_connected)
-{
-	struct dapx_event event;
-	__u64 begin;
-	int i;
-
-	OK(connect_cm(&self->ea, &self->eb));
-	for (i = 0; i < EP_DEPTH; i++) {
-		OK(ep_recv(&self->ea, i, TARGET, 8));
-		OK(ep_send(&self->ea, i, 0, 8));
-	}
-	begin = now_ns();
-	OK(ep_destroy(&self->ea));
-	/* The device flushed; nobody ran out of patience with it. */
-	EXPECT_GT(4000000000ULL, now_ns() - begin);
-	/* From now on there is nothing new of it. */
-	while (evd_poll(&self->a.done, &event))
-		EXPECT_EQ(self->ea.handle, event.handle);
-	evd_drain(&self->a.recv);
-	evd_drain(&self->a.conn);
-	OK(evd_quiet(&self->a.done));
-	OK(evd_quiet(&self->a.recv));
-	OK(evd_quiet(&self->a.conn));
-	EXPECT_EQ(0, users_of(&self->a, self->a.done.handle));
-	test_cmd(free, self->a.fd, .handle = self->a.done.handle);
-	test_cmd(free, self->a.fd, .handle = self->a.recv.handle);
-	test_cmd(free, self->a.fd, .handle = self->a.conn.handle);
-	test_cmd(free, self->a.fd, .handle = self->a.mr);
-	test_cmd(free, self->a.fd, .handle = self->a.pd);
-	EXPECT_GONE(&self->eb, &self->b.conn);
-}
-
-TEST_F(ep, freed_while_connecting)
-{
-	struct listener listener;
-	struct dapx_event event;
-	int ret;
-
-	OK(listener_open(&self->b, &listener));
-	OK(ep_connect(&self->ea, &listener));
-	OK(listener_request(&listener, &event));
-	OK(ep_destroy(&self->ea));
-	OK(evd_quiet(&self->a.conn));
-	/* Who accepts is told that it came to nothing. */
-	ret = _test_cmd(ep_accept, self->b.fd, .ep = self->eb.handle,
-			.cm = event.request.cm, .rnr_retry_count = 7);
-	if (!ret) {
-		OK(evd_next(&self->b.conn, &event, PATIENCE_MS));
-		EXPECT_EQ(DAPX_EVENT_CONNECTION, event.type);
-		EXPECT_EQ(self->eb.handle, event.handle);
-		EXPECT_TRUE(event.connection.what ==
-			    DAPX_CONNECTION_ACCEPT_ERROR ||
-			    event.connection.what ==
-			    DAPX_CONNECTION_DISCONNECTED)
-			TH_LOG("event %u", event.connection.what);
-		EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_state(&self->eb));
-	}
 }
 
 /* ---- many ---- */
