@@ -127,6 +127,7 @@ struct dapx_context {
 	struct list_head device_entry;	/* dapx_devices_lock */
 	struct xarray objects;
 	u32 next_object;
+	u32 vacant;			/* objects.xa_lock; see dapx_object_vacate() */
 	struct xarray rings;		/* by mmap offset */
 	u32 next_ring;
 	atomic_t num_objects;

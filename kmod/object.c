@@ -108,6 +108,21 @@ void dapx_object_unuse(struct dapx_object *obj)
 }
 
 /*
+ * The last one's place in the tree is kept. Handles are given in turn: the next object
+ * is its neighbour, and finds the tree's nodes there instead of having them made anew.
+ */
+static void dapx_object_vacate(struct dapx_object *obj)
+{
+	struct dapx_context *ctx = obj->ctx;
+
+	lockdep_assert_held(&ctx->objects.xa_lock);
+	/* NULL: the slot is reserved, as dapx_object_alloc() does; needs no memory. */
+	__xa_store(&ctx->objects, obj->handle, NULL, 0);
+	__xa_erase(&ctx->objects, ctx->vacant);
+	ctx->vacant = obj->handle;
+}
+
+/*
  * Takes the handle away. Of several callers one gets 0; it must call destroy()
  * and put the reference that the xarray had. Users forbid it, unless @force: then
  * somebody is about to find out that the object's state has no use for him.
@@ -123,7 +138,7 @@ int dapx_object_unpublish(struct dapx_object *obj, bool force)
 	else if (obj->users && !force)
 		ret = -EBUSY;
 	else
-		__xa_erase(objects, obj->handle);
+		dapx_object_vacate(obj);
 	xa_unlock(objects);
 	if (!ret)
 		dapx_context_uncharge(obj->ctx, obj);
