@@ -189,10 +189,10 @@ void Controller::join() const
     reap(server_.pid, "server");
 }
 
-void Controller::kill_client(unsigned queue_pairs) const
+void Controller::kill_client(unsigned objects) const
 {
     kill_and_reap(client_.pid);
-    while (bench::queue_pairs(client_.device) > queue_pairs)
+    while (device_objects(client_.device) > objects)
         usleep(1000);
 }
 
@@ -261,17 +261,21 @@ double kernel_memory()
            bytes["Buffers:"];
 }
 
-unsigned queue_pairs(const std::string& device)
+unsigned device_objects(const std::string& device)
 {
     // "1: rxe0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0 srq 0"
     FILE* pipe = popen(("rdma resource show " + device).c_str(), "r");
     char line[512] = "";
     if (pipe == nullptr || fgets(line, sizeof(line), pipe) == nullptr || pclose(pipe) != 0)
         die("rdma resource show %s failed", device.c_str());
-    const char* found = std::strstr(line, " qp ");
-    if (found == nullptr)
-        die("cannot make out 'rdma resource show %s': %s", device.c_str(), line);
-    return static_cast<unsigned>(std::atoi(found + 4));
+    unsigned objects = 0;
+    for (const char* kind : {" qp ", " mr "}) {
+        const char* found = std::strstr(line, kind);
+        if (found == nullptr)
+            die("cannot make out 'rdma resource show %s': %s", device.c_str(), line);
+        objects += static_cast<unsigned>(std::atoi(found + 4));
+    }
+    return objects;
 }
 
 std::uint64_t link_bytes()

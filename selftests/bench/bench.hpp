@@ -128,9 +128,9 @@ public:
     void meet() const;
     /// Waits for the end of both.
     void join() const;
-    /// Kills the client, and waits until it is reaped and its device's queue pairs are as many as
-    /// @p queue_pairs.
-    void kill_client(unsigned queue_pairs) const;
+    /// Kills the client, and waits until it is reaped and its device's objects are as many as
+    /// @p objects.
+    void kill_client(unsigned objects) const;
     void kill_server() const;
 
     [[nodiscard]] const std::string& client_device() const { return client_.device; }
@@ -170,8 +170,8 @@ private:
 /// Bytes that the kernel uses for itself: neither free, nor a process' own memory, nor page cache.
 double kernel_memory();
 
-/// A device's queue pairs, by 'rdma resource show'.
-unsigned queue_pairs(const std::string& device);
+/// A device's queue pairs and memory regions, by 'rdma resource show'.
+unsigned device_objects(const std::string& device);
 
 /// Bytes that the client's link has sent so far.
 std::uint64_t link_bytes();

@@ -113,6 +113,14 @@ public:
         must(rmr.free());
     }
 
+    void keep_lent()
+    {
+        dapx::Rmr rmr = must(dapx::Rmr::create(device_->pd));
+        must(rmr.bind(endpoint_, 0, device_->mr, 0, window_size, dapx::Access::remote_write,
+                      dapx::SendFlags::none));
+        lent_.push_back(std::move(rmr));
+    }
+
     Done poll()
     {
         dapx::Event event;
@@ -128,6 +136,7 @@ private:
     dapx::Evd evd_;
     dapx::Endpoint endpoint_;
     std::optional<dapx::Rmr> window_;
+    std::vector<dapx::Rmr> lent_;
 };
 
 struct Dapx {
@@ -135,9 +144,95 @@ struct Dapx {
     using Endpoint = ::Endpoint;
 };
 
+// --- Connections through the CM, step by step for all of them as cmtime does ---------------------
+
+constexpr std::uint16_t connections_port = 7702;
+
+class Connections {
+public:
+    Connections(End& end, unsigned count)
+        : end_(&end), count_(count),
+          pd_(must(dapx::Pd::create(must(dapx::Context::open(end.device))))),
+          evd_(must(dapx::Evd::create(pd_.context(), {.depth = 4 * count})))
+    {
+        endpoints_.reserve(count);
+    }
+
+    void serve()
+    {
+        dapx::CmId listener = must(dapx::CmId::create(evd_));
+        must(listener.bind(must(dapx::Address::parse(address(), connections_port))));
+        must(listener.listen());
+        end_->peer.meet();
+        for (unsigned established = 0; established < count_;) {
+            const dapx::Event event = must(evd_.next());
+            if (event.type() == dapx::EventType::connect_request) {
+                create();
+                must(endpoints_.back().accept(must(dapx::CmId::request(listener, event))));
+            } else if (event.is_connection(dapx::Connection::established)) {
+                ++established;
+            }
+        }
+        await(dapx::Connection::disconnected);
+        endpoints_.clear();
+        end_->peer.meet();
+    }
+
+    void connect()
+    {
+        end_->peer.meet();
+        const auto start = Clock::now();
+        for (unsigned i = 0; i < count_; ++i)
+            create();
+        const auto destination = must(dapx::Address::parse(address(), connections_port));
+        const dapx::ConnectOptions options{
+            .source = must(dapx::Address::parse(std::getenv("DAPX_IP"), 0))};
+        for (dapx::Endpoint& endpoint : endpoints_)
+            must(endpoint.connect(destination, options));
+        await(dapx::Connection::established);
+        for (dapx::Endpoint& endpoint : endpoints_)
+            must(endpoint.disconnect());
+        await(dapx::Connection::disconnected);
+        endpoints_.clear();
+        report("connections", seconds(Clock::now() - start) * 1e3);
+        end_->peer.meet();
+    }
+
+private:
+    static const char* address() { return std::getenv("DAPX_PEER_IP"); }
+
+    void create()
+    {
+        endpoints_.push_back(must(dapx::Endpoint::create(
+            pd_, evd_, {.send_depth = 1, .recv_depth = 1, .max_send_sge = 1, .max_recv_sge = 1})));
+    }
+
+    void await(dapx::Connection what)
+    {
+        for (unsigned i = 0; i < count_; ++i)
+            if (const dapx::Event event = must(evd_.next()); !event.is_connection(what))
+                die("%s", event.describe().c_str());
+    }
+
+    End* end_;
+    unsigned count_;
+    dapx::Pd pd_;
+    dapx::Evd evd_;
+    std::vector<dapx::Endpoint> endpoints_;
+};
+
 } // namespace
 
 int main(int argc, char** argv)
 {
+    // Its peer is a program of its own: cmtime.
+    if (argc == 3 && std::string_view(argv[1]) == "connections") {
+        const Controller ends([count = std::stoul(argv[2])](End& end) {
+            Connections connections(end, static_cast<unsigned>(count));
+            end.client ? connections.connect() : connections.serve();
+        });
+        ends.join();
+        return 0;
+    }
     return bench::main<Dapx>(argc, argv);
 }

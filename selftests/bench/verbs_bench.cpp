@@ -175,6 +175,13 @@ public:
             die("ibv_reg_mr: %m");
     }
 
+    void keep_lent()
+    {
+        if (ibv_reg_mr(device_->pd, device_->memory.data(), window_size,
+                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) == nullptr)
+            die("ibv_reg_mr: %m");
+    }
+
     Done poll()
     {
         ibv_wc completion;

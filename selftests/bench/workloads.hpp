@@ -9,6 +9,7 @@
 //     make_window(), bind_window(), unbind_window()
 //                                      a window for the peer; the latter two as requests
 //     lend(size)                       memory for a peer, and back, at once
+//     keep_lent()                      a page for a peer, until the process ends
 //     poll()                           takes one completion, if there is one
 #pragma once
 
@@ -299,9 +300,9 @@ template <class Api> void windows(End& end, unsigned count)
     end.peer.meet();
 }
 
-/// Many connected endpoints of depth 64: the memory of one, and the time that all of a killed
-/// process take to go.
-template <class Api> void endpoints_of_end(End& end, unsigned count)
+/// Many connected endpoints of depth 64, @p windows for the peer of each: the memory of one, and
+/// the time that all of a killed process take to go.
+template <class Api> void endpoints_of_end(End& end, unsigned count, unsigned windows)
 {
     constexpr Depths depths{64, 64};
     const std::span<std::byte> memory = allocate(4096);
@@ -326,15 +327,18 @@ template <class Api> void endpoints_of_end(End& end, unsigned count)
     end.controller.meet();
     end.controller.meet();
     make(count);
+    for (unsigned i = 0; end.client && i < count * windows; ++i)
+        endpoints[i % endpoints.size()].keep_lent();
     end.controller.meet();
     for (;;)
         pause();
 }
 
-template <class Api> void endpoints(unsigned count)
+template <class Api> void endpoints(unsigned count, unsigned windows)
 {
-    const Controller ends([count](End& end) { endpoints_of_end<Api>(end, count); });
-    const unsigned before_all = queue_pairs(ends.client_device());
+    const Controller ends(
+        [count, windows](End& end) { endpoints_of_end<Api>(end, count, windows); });
+    const unsigned before_all = device_objects(ends.client_device());
     ends.meet();
     const double before = kernel_memory();
     ends.meet();
@@ -368,12 +372,14 @@ template <class Api> int main(int argc, char** argv)
     else if (workload == "windows")
         run([=](End& end) { windows<Api>(end, count); });
     else if (workload == "endpoints")
-        endpoints<Api>(count);
+        endpoints<Api>(count, 0);
+    else if (workload == "endpoints-with-windows")
+        endpoints<Api>(count, 10);
     else if (workload == "hold-system-calls")
         SystemCalls::hold();
     else
         die("usage: %s latency|rate|bandwidth|small-doorbells|large-doorbells|polls|windows|"
-            "endpoints|hold-system-calls COUNT",
+            "endpoints|endpoints-with-windows|hold-system-calls COUNT",
             argv[0]);
     return 0;
 }

@@ -2,8 +2,10 @@
 #include "sysfs.hpp"
 
 #include <algorithm>
+#include <fcntl.h>
 #include <filesystem>
-#include <fstream>
+#include <string_view>
+#include <unistd.h>
 
 namespace dapx::detail {
 
@@ -61,10 +63,15 @@ std::vector<std::string> list_directory(const std::string& path) noexcept
 
 std::string read_line(const std::string& path) noexcept
 {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
+    // Not a stream: most of a device's GIDs cannot be read, and a stream throws for each.
+    char text[4096];
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return {};
+    const ssize_t length = ::read(fd, text, sizeof(text));
+    ::close(fd);
+    const std::string_view all(text, length > 0 ? static_cast<std::size_t>(length) : 0);
+    return std::string(all.substr(0, all.find('\n')));
 }
 
 bool module_loaded(const std::string& sysfs) noexcept
