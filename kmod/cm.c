@@ -558,6 +558,7 @@ static void dapx_cm_destroy(struct dapx_object *obj)
 {
 	struct dapx_cm *cm = dapx_cm_of(obj);
 	bool listener = dapx_cm_listener(cm);
+	struct dapx_evd *evd;
 
 	spin_lock_irq(&cm->lock);
 	cm->closing = true;
@@ -570,9 +571,13 @@ static void dapx_cm_destroy(struct dapx_object *obj)
 		dapx_cm_leave_listener(cm);
 		dapx_cm_return_candidate(cm);
 	} else if (cm->evd) {
-		dapx_evd_drop(cm->evd, obj);
-		dapx_object_unuse(&cm->evd->obj);
+		/* Out of sight of a query first. */
+		spin_lock_irq(&cm->lock);
+		evd = cm->evd;
 		cm->evd = NULL;
+		spin_unlock_irq(&cm->lock);
+		dapx_evd_drop(evd, obj);
+		dapx_object_unuse(&evd->obj);
 	}
 	wake_up_all(&cm->acked);
 }

@@ -639,7 +639,7 @@ void dapx_ep_broken(struct dapx_ep *ep);
 void dapx_ep_failed(struct dapx_ep *ep, enum dapx_status status);
 void dapx_ep_stop(struct dapx_ep *ep);
 void dapx_ep_completed(struct dapx_ep *ep);
-void dapx_ep_arm(struct dapx_ep *ep);
+void dapx_ep_arm(struct dapx_ep *ep, struct dapx_evd *evd);
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask);
 void dapx_ep_qp_to_error(struct dapx_ep *ep);
 void dapx_ep_qp_look(struct dapx_ep *ep);

@@ -141,12 +141,14 @@ static void dapx_ep_fetch(struct dapx_ep *ep)
 }
 
 /*
+ * @evd is that of the receives, held by the caller: the endpoint may be losing it just now.
+ *
  * For solicited receives only, unless somebody waits for any, or the flush of a
  * queue pair in error is to be seen: not every device calls that solicited.
  */
-void dapx_ep_arm(struct dapx_ep *ep)
+void dapx_ep_arm(struct dapx_ep *ep, struct dapx_evd *evd)
 {
-	bool any = READ_ONCE(ep->qp_state) == IB_QPS_ERR || dapx_evd_wants_any(ep->recv_evd);
+	bool any = READ_ONCE(ep->qp_state) == IB_QPS_ERR || dapx_evd_wants_any(evd);
 
 	/* Armed first: what comes later notifies anew, what came before is fetched. */
 	spin_lock_bh(&ep->recv_cq_lock);
@@ -160,7 +162,7 @@ static void dapx_ep_recv_cq_work(struct work_struct *work)
 {
 	struct dapx_ep *ep = container_of(work, struct dapx_ep, recv_cq_work);
 
-	dapx_ep_arm(ep);
+	dapx_ep_arm(ep, ep->recv_evd);
 	dapx_evd_attention(ep->recv_evd);
 }
 

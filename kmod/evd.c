@@ -201,7 +201,7 @@ static void dapx_evd_fetch_lazy(struct dapx_evd *evd)
 			continue;
 		ep = container_of(obj, struct dapx_ep, obj);
 		if (READ_ONCE(ep->recv_evd) == evd)
-			dapx_ep_arm(ep);
+			dapx_ep_arm(ep, evd);
 		dapx_object_put(obj);
 	}
 }

@@ -332,6 +332,7 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 	const struct dapx_window *window;
 	struct dapx_object *obj;
 	struct dapx_rmr *rmr;
+	int ret;
 
 	if (cmd->flags || cmd->mask & ~DAPX_RMR_FIELDS)
 		return -EOPNOTSUPP;
@@ -345,9 +346,16 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 	cmd->out_length = 0;
 	cmd->out_access = 0;
 	cmd->out_rkey = 0;
-	cmd->out_pd = cmd->mask & DAPX_RMR_FIELD_PD ? rmr->pd->obj.handle : 0;
+	cmd->out_pd = 0;
 	mutex_lock(&obj->mutex);
+	/* Then its PD may be gone, too. */
+	if (rmr->dead) {
+		ret = -ENOENT;
+		goto out;
+	}
 	window = rmr->window;
+	if (cmd->mask & DAPX_RMR_FIELD_PD)
+		cmd->out_pd = rmr->pd->obj.handle;
 	if (window && cmd->mask & DAPX_RMR_FIELD_MR)
 		cmd->out_mr = window->mr->obj.handle;
 	if (window && cmd->mask & DAPX_RMR_FIELD_RANGE) {
@@ -358,9 +366,11 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 		cmd->out_access = window->access;
 	if (window && cmd->mask & DAPX_RMR_FIELD_RKEY)
 		cmd->out_rkey = window->ibmr->rkey;
+	ret = dapx_respond(ucmd);
+out:
 	mutex_unlock(&obj->mutex);
 	dapx_object_put(obj);
-	return dapx_respond(ucmd);
+	return ret;
 }
 
 /* ---------------------------------------------------------------------- class */
