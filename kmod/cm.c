@@ -360,6 +360,7 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	const struct rdma_conn_param *conn = &event->param.conn;
 	struct dapx_ep *ep;
 	struct dapx_cm *cm;
+	bool told;
 	int ret;
 
 	/* A listener on every address is reached through other devices, too. */
@@ -411,10 +412,14 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	};
 	spin_lock_irq(&listener->lock);
 	list_add_tail(&cm->entry, &listener->requests);
-	listener->unacked++;
+	/* Freed meanwhile: no event of it any more, and this request ends with it. */
+	told = !listener->closing;
+	if (told)
+		listener->unacked++;
 	spin_unlock_irq(&listener->lock);
 	dapx_object_publish(&cm->obj);
-	dapx_evd_post(listener->evd, &cm->request_event);
+	if (told)
+		dapx_evd_post(listener->evd, &cm->request_event);
 	return 0;
 
 err_count:
