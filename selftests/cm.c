@@ -37,41 +37,6 @@ FIXTURE_TEARDOWN(cm)
 	host_close(&self->b);
 }
 
-#define QUERY(host, handle) test_cmd(cm_query, (host)->fd, .cm = (handle))
-#define NEW(host)							\
-	test_cmd(cm_create, (host)->fd, .evd = (host)->conn.handle).out_cm
-
-static int bind_to(const struct host *host, __u32 cm, const char *ip, __u16 port)
-{
-	struct dapx_cm_bind cmd = { .cm = cm };
-
-	set_addr(&cmd.addr, ip, port);
-	return _test_cmd_cm_bind(host->fd, &cmd);
-}
-
-static int resolve_addr(const struct host *host, __u32 cm, const char *dst,
-			__u16 port, const char *src, unsigned int ms)
-{
-	struct dapx_cm_resolve cmd = {
-		.cm = cm, .what = DAPX_RESOLVE_ADDR, .deadline = in_ms(ms),
-	};
-
-	set_addr(&cmd.dst, dst, port);
-	if (src)
-		set_addr(&cmd.src, src, 0);
-	return _test_cmd_cm_resolve(host->fd, &cmd);
-}
-
-static int resolve_route(const struct host *host, __u32 cm)
-{
-	struct dapx_cm_resolve cmd = {
-		.cm = cm, .what = DAPX_RESOLVE_ROUTE,
-		.deadline = in_ms(PATIENCE_MS),
-	};
-
-	return _test_cmd_cm_resolve(host->fd, &cmd);
-}
-
 static bool is_addr(const struct __kernel_sockaddr_storage *addr,
 		    const char *ip)
 {
@@ -85,15 +50,6 @@ static bool is_addr(const struct __kernel_sockaddr_storage *addr,
 			       &((struct sockaddr_in *)&wanted)->sin_addr, 4);
 	return !memcmp(&((struct sockaddr_in6 *)addr)->sin6_addr,
 		       &((struct sockaddr_in6 *)&wanted)->sin6_addr, 16);
-}
-
-/* Own port of an id; 0 without. */
-static __u16 local_port(const struct host *host, __u32 cm)
-{
-	struct dapx_cm_query query = { .cm = cm };
-
-	return _test_cmd_cm_query(host->fd, &query) ? 0 :
-						      get_port(&query.out_local);
 }
 
 static bool local_is(const struct host *host, __u32 cm, const char *ip)
@@ -113,7 +69,7 @@ TEST_F(cm, fresh)
 
 	cm = test_cmd(cm_create, self->a.fd, .evd = self->a.conn.handle,
 		      .user_data = 0x1234567890).out_cm;
-	query = QUERY(&self->a, cm);
+	query = CM_QUERY(&self->a, cm);
 	EXPECT_EQ(DAPX_CM_IDLE, query.out_state);
 	EXPECT_EQ(self->a.conn.handle, query.out_evd);
 	EXPECT_EQ(0x1234567890, query.out_user_data);
@@ -130,72 +86,72 @@ TEST_F(cm, fresh)
 TEST_F(cm, bind_any_port)
 {
 	struct dapx_cm_query query;
-	__u32 first = NEW(&self->a), second = NEW(&self->a);
+	__u32 first = CM_NEW(&self->a), second = CM_NEW(&self->a);
 	__u16 port;
 
-	ASSERT_EQ(0, bind_to(&self->a, first, self->a.addr, 0));
-	query = QUERY(&self->a, first);
+	ASSERT_EQ(0, cm_bind_to(&self->a, first, self->a.addr, 0));
+	query = CM_QUERY(&self->a, first);
 	EXPECT_EQ(DAPX_CM_BOUND, query.out_state);
 	EXPECT_TRUE(is_addr(&query.out_local, self->a.addr));
 	port = get_port(&query.out_local);
 	EXPECT_NE(0, port);
-	ASSERT_EQ(0, bind_to(&self->a, second, self->a.addr, 0));
-	EXPECT_NE(port, local_port(&self->a, second));
-	EXPECT_NE(0, local_port(&self->a, second));
+	ASSERT_EQ(0, cm_bind_to(&self->a, second, self->a.addr, 0));
+	EXPECT_NE(port, cm_local_port(&self->a, second));
+	EXPECT_NE(0, cm_local_port(&self->a, second));
 }
 
 TEST_F(cm, bind_taken_port)
 {
-	__u32 first = NEW(&self->a), second = NEW(&self->a);
+	__u32 first = CM_NEW(&self->a), second = CM_NEW(&self->a);
 	__u16 port;
 
-	ASSERT_EQ(0, bind_to(&self->a, first, self->a.addr, 0));
-	port = local_port(&self->a, first);
-	EXPECT_ERRNO(EADDRINUSE, bind_to(&self->a, second, self->a.addr, port));
-	EXPECT_EQ(DAPX_CM_IDLE, QUERY(&self->a, second).out_state);
-	EXPECT_EQ(0, QUERY(&self->a, second).out_local.ss_family);
+	ASSERT_EQ(0, cm_bind_to(&self->a, first, self->a.addr, 0));
+	port = cm_local_port(&self->a, first);
+	EXPECT_ERRNO(EADDRINUSE, cm_bind_to(&self->a, second, self->a.addr, port));
+	EXPECT_EQ(DAPX_CM_IDLE, CM_QUERY(&self->a, second).out_state);
+	EXPECT_EQ(0, CM_QUERY(&self->a, second).out_local.ss_family);
 	test_cmd(cm_listen, self->a.fd, .cm = first);
-	EXPECT_ERRNO(EADDRINUSE, bind_to(&self->a, second, self->a.addr, port));
+	EXPECT_ERRNO(EADDRINUSE, cm_bind_to(&self->a, second, self->a.addr, port));
 	/* Of another address it is another port. */
-	ASSERT_EQ(0, bind_to(&self->b, NEW(&self->b), self->b.addr, port));
+	ASSERT_EQ(0, cm_bind_to(&self->b, CM_NEW(&self->b), self->b.addr, port));
 	/* Given back when its owner goes. */
 	test_cmd(free, self->a.fd, .handle = first);
-	ASSERT_EQ(0, bind_to(&self->a, second, self->a.addr, port));
-	EXPECT_EQ(port, local_port(&self->a, second));
+	ASSERT_EQ(0, cm_bind_to(&self->a, second, self->a.addr, port));
+	EXPECT_EQ(port, cm_local_port(&self->a, second));
 }
 
 TEST_F(cm, bind_where)
 {
-	__u32 cm = NEW(&self->a);
+	__u32 cm = CM_NEW(&self->a);
 
-	EXPECT_ERRNO(EADDRNOTAVAIL, bind_to(&self->a, cm, self->b.addr, 0));
-	EXPECT_ERRNO(EADDRNOTAVAIL, bind_to(&self->a, cm, self->b.addr6, 0));
-	EXPECT_ERRNO(EADDRNOTAVAIL, bind_to(&self->a, cm, "203.0.113.7", 0));
-	EXPECT_EQ(DAPX_CM_IDLE, QUERY(&self->a, cm).out_state);
-	ASSERT_EQ(0, bind_to(&self->a, cm, self->a.addr6, 0));
+	EXPECT_ERRNO(EADDRNOTAVAIL, cm_bind_to(&self->a, cm, self->b.addr, 0));
+	EXPECT_ERRNO(EADDRNOTAVAIL, cm_bind_to(&self->a, cm, self->b.addr6, 0));
+	EXPECT_ERRNO(EADDRNOTAVAIL, cm_bind_to(&self->a, cm, "203.0.113.7", 0));
+	EXPECT_EQ(DAPX_CM_IDLE, CM_QUERY(&self->a, cm).out_state);
+	ASSERT_EQ(0, cm_bind_to(&self->a, cm, self->a.addr6, 0));
 	EXPECT_TRUE(local_is(&self->a, cm, self->a.addr6));
-	EXPECT_ERRNO(EBADFD, bind_to(&self->a, cm, self->a.addr, 0));
+	EXPECT_ERRNO(EBADFD, cm_bind_to(&self->a, cm, self->a.addr, 0));
 	EXPECT_TRUE(local_is(&self->a, cm, self->a.addr6));
 
-	cm = NEW(&self->a);
-	ASSERT_EQ(0, bind_to(&self->a, cm, "0.0.0.0", 0));
-	EXPECT_NE(0, local_port(&self->a, cm));
+	cm = CM_NEW(&self->a);
+	ASSERT_EQ(0, cm_bind_to(&self->a, cm, "0.0.0.0", 0));
+	EXPECT_NE(0, cm_local_port(&self->a, cm));
 }
 
 TEST_F(cm, listen)
 {
-	__u32 cm = NEW(&self->a);
+	__u32 cm = CM_NEW(&self->a);
 
 	test_err(EBADFD, cm_listen, self->a.fd, .cm = cm);
-	ASSERT_EQ(0, bind_to(&self->a, cm, self->a.addr, 0));
+	ASSERT_EQ(0, cm_bind_to(&self->a, cm, self->a.addr, 0));
 	test_cmd(cm_listen, self->a.fd, .cm = cm, .backlog = 3);
-	EXPECT_EQ(DAPX_CM_LISTENING, QUERY(&self->a, cm).out_state);
+	EXPECT_EQ(DAPX_CM_LISTENING, CM_QUERY(&self->a, cm).out_state);
 	EXPECT_EQ(DAPX_CM_LISTENING,
 		  test_cmd(query_object, self->a.fd, .handle = cm).out_state);
 	test_err(EBADFD, cm_listen, self->a.fd, .cm = cm, .backlog = 3);
-	EXPECT_ERRNO(EBADFD, bind_to(&self->a, cm, self->a.addr, 0));
-	EXPECT_ERRNO(EBADFD, resolve_addr(&self->a, cm, self->b.addr, 1, NULL,
-					  PATIENCE_MS));
+	EXPECT_ERRNO(EBADFD, cm_bind_to(&self->a, cm, self->a.addr, 0));
+	EXPECT_ERRNO(EBADFD, cm_resolve_addr(&self->a, cm, self->b.addr, 1, NULL,
+					     PATIENCE_MS));
 	test_err(EBADFD, cm_reject, self->a.fd, .cm = cm);
 	test_err(EBADFD, ep_accept, self->a.fd, .cm = cm,
 		 .ep = self->ea.handle);
@@ -216,25 +172,25 @@ TEST_F(cm, request)
 	OK(ep_connect(&self->ea, &listener));
 	OK(expect_request(&self->b.conn, listener.cm, &event));
 	first = event.request.cm;
-	query = QUERY(&self->b, first);
+	query = CM_QUERY(&self->b, first);
 	EXPECT_EQ(DAPX_CM_REQUEST, query.out_state);
 	EXPECT_EQ(listener.cm, query.out_listener);
 	EXPECT_EQ(0, query.out_ep);
 	EXPECT_TRUE(is_addr(&query.out_local, self->b.addr));
 	EXPECT_TRUE(is_addr(&query.out_remote, self->a.addr));
 	EXPECT_EQ(listener.port, get_port(&query.out_local));
-	EXPECT_EQ(1, QUERY(&self->b, listener.cm).out_requests);
-	EXPECT_EQ(1, QUERY(&self->b, listener.cm).out_unacked);
+	EXPECT_EQ(1, CM_QUERY(&self->b, listener.cm).out_requests);
+	EXPECT_EQ(1, CM_QUERY(&self->b, listener.cm).out_unacked);
 
 	OK(ep_connect(&other, &listener));
 	OK(expect_request(&self->b.conn, listener.cm, &event));
 	second = event.request.cm;
 	EXPECT_NE(first, second);
-	EXPECT_EQ(2, QUERY(&self->b, listener.cm).out_requests);
-	EXPECT_EQ(2, QUERY(&self->b, listener.cm).out_unacked);
+	EXPECT_EQ(2, CM_QUERY(&self->b, listener.cm).out_requests);
+	EXPECT_EQ(2, CM_QUERY(&self->b, listener.cm).out_unacked);
 	test_err(EINVAL, cm_ack, self->b.fd, .cm = listener.cm, .events = 3);
 	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = 2);
-	EXPECT_EQ(0, QUERY(&self->b, listener.cm).out_unacked);
+	EXPECT_EQ(0, CM_QUERY(&self->b, listener.cm).out_unacked);
 
 	/* Answered in the other order. */
 	OK(ep_accept(&self->eb, second));
@@ -242,11 +198,11 @@ TEST_F(cm, request)
 			     DAPX_CONNECTION_ESTABLISHED, NULL));
 	OK(expect_connection(&self->b.conn, self->eb.handle,
 			     DAPX_CONNECTION_ESTABLISHED, NULL));
-	EXPECT_EQ(1, QUERY(&self->b, listener.cm).out_requests);
+	EXPECT_EQ(1, CM_QUERY(&self->b, listener.cm).out_requests);
 	test_cmd(cm_reject, self->b.fd, .cm = first);
 	OK(expect_connection(&self->a.conn, self->ea.handle,
 			     DAPX_CONNECTION_PEER_REJECTED, NULL));
-	EXPECT_EQ(0, QUERY(&self->b, listener.cm).out_requests);
+	EXPECT_EQ(0, CM_QUERY(&self->b, listener.cm).out_requests);
 	test_err(ENOENT, cm_query, self->b.fd, .cm = first);
 	test_err(ENOENT, cm_query, self->b.fd, .cm = second);
 	test_err(ENOENT, cm_reject, self->b.fd, .cm = first);
@@ -262,8 +218,8 @@ TEST_F(cm, cookies)
 
 	listener.cm = test_cmd(cm_create, self->b.fd, .user_data = 0xabc,
 			       .evd = self->b.conn.handle).out_cm;
-	ASSERT_EQ(0, bind_to(&self->b, listener.cm, self->b.addr, 0));
-	listener.port = local_port(&self->b, listener.cm);
+	ASSERT_EQ(0, cm_bind_to(&self->b, listener.cm, self->b.addr, 0));
+	listener.port = cm_local_port(&self->b, listener.cm);
 	test_cmd(cm_listen, self->b.fd, .cm = listener.cm);
 	ep_usual(&self->a, &cmd);
 	cmd.user_data = 0xdef;
@@ -351,11 +307,11 @@ TEST_F(family, connect)
 	struct listener listener = { .host = &self->b };
 	struct dapx_event event;
 
-	listener.cm = NEW(&self->b);
-	ASSERT_EQ(0, bind_to(&self->b, listener.cm, variant->any ? any : to, 0))
+	listener.cm = CM_NEW(&self->b);
+	ASSERT_EQ(0, cm_bind_to(&self->b, listener.cm, variant->any ? any : to, 0))
 		TH_LOG("%m");
 	test_cmd(cm_listen, self->b.fd, .cm = listener.cm);
-	listener.port = local_port(&self->b, listener.cm);
+	listener.port = cm_local_port(&self->b, listener.cm);
 	connect_usual(&self->ea, &listener, &cmd);
 	set_addr(&cmd.dst, to, listener.port);
 	if (variant->src)
@@ -420,7 +376,7 @@ TEST_F(cm, private_data)
 		fill(connect.private_data, lengths[i][0], i);
 		ASSERT_EQ(0, _test_cmd_ep_connect(self->a.fd, &connect));
 		OK(listener_request(&listener, &event));
-		request = QUERY(&self->b, event.request.cm);
+		request = CM_QUERY(&self->b, event.request.cm);
 		EXPECT_TRUE(has_data(request.out_private_data,
 				     request.out_private_data_len,
 				     lengths[i][0], i))
@@ -500,13 +456,13 @@ TEST_F(cm, reserved)
 
 	OK(listener_open_as(&self->b, &mode, &listener));
 	EXPECT_EQ(DAPX_EP_RESERVED, ep_shown_state(&self->eb));
-	EXPECT_EQ(self->eb.handle, QUERY(&self->b, listener.cm).out_ep);
+	EXPECT_EQ(self->eb.handle, CM_QUERY(&self->b, listener.cm).out_ep);
 	test_err(EBADFD, free, self->b.fd, .handle = self->eb.handle);
 	OK(ep_connect(&self->ea, &listener));
 	OK(listener_request(&listener, &event));
 	EXPECT_EQ(self->eb.handle, event.request.ep);
 	EXPECT_EQ(DAPX_EP_PASSIVE_PENDING, ep_shown_state(&self->eb));
-	EXPECT_EQ(self->eb.handle, QUERY(&self->b, event.request.cm).out_ep);
+	EXPECT_EQ(self->eb.handle, CM_QUERY(&self->b, event.request.cm).out_ep);
 	test_err(EBADFD, free, self->b.fd, .handle = self->eb.handle);
 
 	/* One request, no more. */
@@ -598,7 +554,7 @@ TEST_F(cm, tentative)
 	OK(ep_connect(&self->ea, &listener));
 	OK(listener_request(&listener, &event));
 	ASSERT_NE(0, event.request.ep);
-	EXPECT_EQ(event.request.ep, QUERY(&self->b, event.request.cm).out_ep);
+	EXPECT_EQ(event.request.ep, CM_QUERY(&self->b, event.request.cm).out_ep);
 	query = test_cmd(ep_query, self->b.fd, .ep = event.request.ep);
 	EXPECT_EQ(DAPX_EP_TENTATIVE_PENDING, query.out_state);
 	EXPECT_EQ(0, query.out_pd);
@@ -679,7 +635,7 @@ TEST_F(cm, backlog)
 	while (evd_poll(&self->b.conn, &event))
 		waiting[requests++] = event.request.cm;
 	ASSERT_EQ(BACKLOG, requests);
-	EXPECT_EQ(BACKLOG, QUERY(&self->b, listener.cm).out_requests);
+	EXPECT_EQ(BACKLOG, CM_QUERY(&self->b, listener.cm).out_requests);
 	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = BACKLOG);
 	/* An answer makes room for one. */
 	test_cmd(cm_reject, self->b.fd, .cm = waiting[0]);
@@ -687,7 +643,7 @@ TEST_F(cm, backlog)
 	EXPECT_EQ(DAPX_CONNECTION_PEER_REJECTED, event.connection.what);
 	OK(ep_create(&self->a, &another));
 	OK(connect_through(&another, &listener, &self->eb));
-	EXPECT_EQ(BACKLOG - 1, QUERY(&self->b, listener.cm).out_requests);
+	EXPECT_EQ(BACKLOG - 1, CM_QUERY(&self->b, listener.cm).out_requests);
 }
 
 /* ---- attempts that come to nothing ---- */
@@ -844,33 +800,33 @@ TEST_F(cm, resolve)
 	struct dapx_cm_query query;
 	struct listener listener;
 	struct dapx_event event;
-	__u32 cm = NEW(&self->a);
+	__u32 cm = CM_NEW(&self->a);
 
 	OK(listener_open(&self->b, &listener));
-	EXPECT_ERRNO(EBADFD, resolve_route(&self->a, cm));
-	ASSERT_EQ(0, resolve_addr(&self->a, cm, self->b.addr, listener.port,
-				  self->a.addr, PATIENCE_MS));
+	EXPECT_ERRNO(EBADFD, cm_resolve_route(&self->a, cm));
+	ASSERT_EQ(0, cm_resolve_addr(&self->a, cm, self->b.addr, listener.port,
+				     self->a.addr, PATIENCE_MS));
 	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_RESOLVED, &event));
 	EXPECT_EQ(0, event.cm.error);
-	query = QUERY(&self->a, cm);
+	query = CM_QUERY(&self->a, cm);
 	EXPECT_EQ(DAPX_CM_ADDR_READY, query.out_state);
 	EXPECT_EQ(1, query.out_unacked);
 	EXPECT_TRUE(is_addr(&query.out_local, self->a.addr));
 	EXPECT_TRUE(is_addr(&query.out_remote, self->b.addr));
 	EXPECT_EQ(listener.port, get_port(&query.out_remote));
-	EXPECT_ERRNO(EBADFD, resolve_addr(&self->a, cm, self->b.addr, 1,
-					  self->a.addr, PATIENCE_MS));
+	EXPECT_ERRNO(EBADFD, cm_resolve_addr(&self->a, cm, self->b.addr, 1,
+					     self->a.addr, PATIENCE_MS));
 	test_err(EBADFD, ep_connect, self->a.fd, .ep = self->ea.handle,
 		 .cm = cm, .deadline = DAPX_NO_DEADLINE);
 
-	ASSERT_EQ(0, resolve_route(&self->a, cm));
+	ASSERT_EQ(0, cm_resolve_route(&self->a, cm));
 	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ROUTE_RESOLVED, NULL));
-	EXPECT_EQ(DAPX_CM_ROUTE_READY, QUERY(&self->a, cm).out_state);
-	EXPECT_EQ(2, QUERY(&self->a, cm).out_unacked);
+	EXPECT_EQ(DAPX_CM_ROUTE_READY, CM_QUERY(&self->a, cm).out_state);
+	EXPECT_EQ(2, CM_QUERY(&self->a, cm).out_unacked);
 	test_cmd(ep_connect, self->a.fd, .ep = self->ea.handle, .cm = cm,
 		 .deadline = DAPX_NO_DEADLINE, .retry_count = 7,
 		 .rnr_retry_count = 7);
-	query = QUERY(&self->a, cm);
+	query = CM_QUERY(&self->a, cm);
 	EXPECT_EQ(DAPX_CM_ATTACHED, query.out_state);
 	EXPECT_EQ(self->ea.handle, query.out_ep);
 	EXPECT_EQ(cm, test_cmd(ep_query, self->a.fd,
@@ -882,236 +838,59 @@ TEST_F(cm, resolve)
 	OK(expect_connection(&self->b.conn, self->eb.handle,
 			     DAPX_CONNECTION_ESTABLISHED, NULL));
 	OK(ep_exchange(&self->ea, &self->eb));
-
-	/* The endpoint goes first, then the events, then the id. */
-	test_err(EBUSY, free, self->a.fd, .handle = cm);
-	test_err(EBUSY, free, self->a.fd, .handle = cm,
-		 .flags = DAPX_FREE_NOWAIT);
-	OK(ep_exchange(&self->ea, &self->eb));
-	OK(ep_destroy(&self->ea));
-	EXPECT_EQ(DAPX_CM_ENDED, QUERY(&self->a, cm).out_state);
-	EXPECT_EQ(0, QUERY(&self->a, cm).out_ep);
-	test_err(EBUSY, free, self->a.fd, .handle = cm,
-		 .flags = DAPX_FREE_NOWAIT);
-	test_cmd(cm_ack, self->a.fd, .cm = cm, .events = 1);
-	test_err(EBUSY, free, self->a.fd, .handle = cm,
-		 .flags = DAPX_FREE_NOWAIT);
-	test_cmd(cm_ack, self->a.fd, .cm = cm, .events = 1);
-	test_cmd(free, self->a.fd, .handle = cm, .flags = DAPX_FREE_NOWAIT);
 }
 
 /* What was bound is where it comes from. */
 TEST_F(cm, resolve_bound)
 {
-	__u32 cm = NEW(&self->a);
+	__u32 cm = CM_NEW(&self->a);
 	__u16 port;
 
-	ASSERT_EQ(0, bind_to(&self->a, cm, self->a.addr, 0));
-	port = local_port(&self->a, cm);
-	ASSERT_EQ(0, resolve_addr(&self->a, cm, self->b.addr, 7, NULL,
-				  PATIENCE_MS));
+	ASSERT_EQ(0, cm_bind_to(&self->a, cm, self->a.addr, 0));
+	port = cm_local_port(&self->a, cm);
+	ASSERT_EQ(0, cm_resolve_addr(&self->a, cm, self->b.addr, 7, NULL,
+				     PATIENCE_MS));
 	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_RESOLVED, NULL));
-	EXPECT_EQ(port, local_port(&self->a, cm));
+	EXPECT_EQ(port, cm_local_port(&self->a, cm));
 	EXPECT_TRUE(local_is(&self->a, cm, self->a.addr));
 }
 
 TEST_F(cm, resolve_errors)
 {
 	struct dapx_event event;
-	__u32 cm = NEW(&self->a);
+	__u32 cm = CM_NEW(&self->a);
 
-	ASSERT_EQ(0, resolve_addr(&self->a, cm, "203.0.113.7", 7, self->a.addr,
-				  1000));
+	ASSERT_EQ(0, cm_resolve_addr(&self->a, cm, "203.0.113.7", 7, self->a.addr,
+				     1000));
 	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_ERROR, &event));
 	EXPECT_GT(0, event.cm.error);
-	EXPECT_EQ(DAPX_CM_BOUND, QUERY(&self->a, cm).out_state);
-	EXPECT_ERRNO(EBADFD, resolve_route(&self->a, cm));
-	EXPECT_ERRNO(EBADFD, bind_to(&self->a, cm, self->a.addr, 0));
+	EXPECT_EQ(DAPX_CM_BOUND, CM_QUERY(&self->a, cm).out_state);
+	EXPECT_ERRNO(EBADFD, cm_resolve_route(&self->a, cm));
+	EXPECT_ERRNO(EBADFD, cm_bind_to(&self->a, cm, self->a.addr, 0));
 	/* Another address may be tried. */
-	ASSERT_EQ(0, resolve_addr(&self->a, cm, self->b.addr, 7, NULL,
-				  PATIENCE_MS));
+	ASSERT_EQ(0, cm_resolve_addr(&self->a, cm, self->b.addr, 7, NULL,
+				     PATIENCE_MS));
 	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_RESOLVED, NULL));
 
 	/* A route that is known to lead nowhere. */
-	cm = NEW(&self->a);
+	cm = CM_NEW(&self->a);
 	run("ip route delete unreachable 203.0.113.0/24");
 	ASSERT_EQ(0, run("ip route add unreachable 203.0.113.0/24"));
-	ASSERT_EQ(0, resolve_addr(&self->a, cm, "203.0.113.7", 7, NULL,
-				  PATIENCE_MS));
+	ASSERT_EQ(0, cm_resolve_addr(&self->a, cm, "203.0.113.7", 7, NULL,
+				     PATIENCE_MS));
 	run("ip route delete unreachable 203.0.113.0/24");
 	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_ERROR, &event));
 	EXPECT_GT(0, event.cm.error);
 
 	/* Reached, but by another device. */
-	cm = NEW(&self->a);
-	if (resolve_addr(&self->a, cm, self->a.addr, 7, self->b.addr,
-			 PATIENCE_MS)) {
+	cm = CM_NEW(&self->a);
+	if (cm_resolve_addr(&self->a, cm, self->a.addr, 7, self->b.addr,
+			    PATIENCE_MS)) {
 		EXPECT_EQ(EADDRNOTAVAIL, errno);
 		return;
 	}
 	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_ERROR, &event));
 	EXPECT_GT(0, event.cm.error);
-}
-
-/* ---- the end of an id ---- */
-
-static void nothing(int signal)
-{
-}
-
-struct freeing {
-	int fd;
-	__u32 cm;
-	bool ended;
-	int error;
-};
-
-static void *frees(void *arg)
-{
-	struct freeing *freeing = arg;
-	struct dapx_free gone = { .handle = freeing->cm };
-
-	freeing->error = _test_cmd_free(freeing->fd, &gone) ? errno : 0;
-	__atomic_store_n(&freeing->ended, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-TEST_F(cm, free_waits_for_acknowledgement)
-{
-	struct sigaction action = { .sa_handler = nothing };
-	struct freeing freeing = { .fd = self->a.fd, .cm = NEW(&self->a) };
-	pthread_t thread;
-
-	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
-	ASSERT_EQ(0, resolve_addr(&self->a, freeing.cm, self->b.addr, 7,
-				  self->a.addr, PATIENCE_MS));
-	OK(expect_cm(&self->a.conn, freeing.cm, DAPX_CM_ADDR_RESOLVED, NULL));
-
-	/* Interrupted, it is as it was. */
-	ASSERT_EQ(0, pthread_create(&thread, NULL, frees, &freeing));
-	sleep_ms(GLANCE_MS);
-	EXPECT_FALSE(__atomic_load_n(&freeing.ended, __ATOMIC_ACQUIRE));
-	ASSERT_EQ(0, pthread_kill(thread, SIGUSR1));
-	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(EINTR, freeing.error);
-	EXPECT_EQ(DAPX_CM_ADDR_READY, QUERY(&self->a, freeing.cm).out_state);
-	EXPECT_EQ(1, QUERY(&self->a, freeing.cm).out_unacked);
-	ASSERT_EQ(0, resolve_route(&self->a, freeing.cm));
-	OK(expect_cm(&self->a.conn, freeing.cm, DAPX_CM_ROUTE_RESOLVED, NULL));
-	test_cmd(cm_ack, self->a.fd, .cm = freeing.cm, .events = 1);
-
-	/* Acknowledged, it goes. */
-	freeing.ended = false;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, frees, &freeing));
-	sleep_ms(GLANCE_MS);
-	EXPECT_FALSE(__atomic_load_n(&freeing.ended, __ATOMIC_ACQUIRE));
-	test_cmd(cm_ack, self->a.fd, .cm = freeing.cm, .events = 1);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(0, freeing.error);
-	test_err(ENOENT, cm_query, self->a.fd, .cm = freeing.cm);
-}
-
-/* Freed while it resolves: no event of it comes any more. */
-TEST_F(cm, free_while_resolving)
-{
-	unsigned int n = count(50, 2000), i;
-	struct dapx_event event;
-
-	TH_LOG("%u rounds", n);
-	for (i = 0; i < n; i++) {
-		__u32 cm = NEW(&self->a);
-		struct dapx_free gone = {
-			.handle = cm, .flags = DAPX_FREE_NOWAIT,
-		};
-
-		/* One that is soon resolved, or one that never is. */
-		ASSERT_EQ(0, resolve_addr(&self->a, cm, i % 2 ? self->b.addr :
-					  "10.0.0.77", 7, self->a.addr,
-					  PATIENCE_MS));
-		if (_test_cmd_free(self->a.fd, &gone)) {
-			/* Its event was faster. */
-			ASSERT_EQ(EBUSY, errno);
-			ASSERT_TRUE(evd_poll(&self->a.conn, &event));
-			ASSERT_EQ(cm, event.handle);
-			test_cmd(cm_ack, self->a.fd, .cm = cm, .events = 1);
-			ASSERT_EQ(0, _test_cmd_free(self->a.fd, &gone));
-		}
-		EXPECT_FALSE(evd_poll(&self->a.conn, &event));
-	}
-	OK(evd_quiet(&self->a.conn));
-}
-
-TEST_F(cm, listener_goes_with_its_requests)
-{
-	enum { N = 3 };
-	struct listener listener;
-	struct dapx_event event;
-	__u32 requests[N];
-	struct ep ep[N];
-	int i;
-
-	OK(listener_open(&self->b, &listener));
-	for (i = 0; i < N; i++) {
-		OK(ep_create(&self->a, &ep[i]));
-		OK(ep_connect(&ep[i], &listener));
-		OK(listener_request(&listener, &event));
-		requests[i] = event.request.cm;
-	}
-	OK(listener_close(&listener));
-	for (i = 0; i < N; i++) {
-		test_err(ENOENT, cm_query, self->b.fd, .cm = requests[i]);
-		OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
-		EXPECT_TRUE(event.connection.what ==
-			    DAPX_CONNECTION_PEER_REJECTED ||
-			    event.connection.what ==
-			    DAPX_CONNECTION_NON_PEER_REJECTED)
-			TH_LOG("event %u", event.connection.what);
-	}
-	OK(evd_quiet(&self->b.conn));
-}
-
-/* A request is an id as well: to free it is to say no. */
-TEST_F(cm, request_is_freed)
-{
-	struct listener listener;
-	struct dapx_event event;
-
-	OK(listener_open(&self->b, &listener));
-	OK(ep_connect(&self->ea, &listener));
-	OK(listener_request(&listener, &event));
-	test_cmd(free, self->b.fd, .handle = event.request.cm,
-		 .type = DAPX_OBJECT_CM);
-	test_err(ENOENT, cm_query, self->b.fd, .cm = event.request.cm);
-	OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
-	EXPECT_TRUE(event.connection.what == DAPX_CONNECTION_PEER_REJECTED ||
-		    event.connection.what == DAPX_CONNECTION_NON_PEER_REJECTED);
-	EXPECT_EQ(0, QUERY(&self->b, listener.cm).out_requests);
-}
-
-/* Events of a listener that is gone are not acknowledged any more. */
-TEST_F(cm, acknowledged_in_parts)
-{
-	struct listener listener;
-	struct dapx_event event;
-	struct ep other;
-
-	OK(listener_open(&self->b, &listener));
-	OK(ep_create(&self->a, &other));
-	OK(ep_connect(&self->ea, &listener));
-	OK(ep_connect(&other, &listener));
-	OK(expect_request(&self->b.conn, listener.cm, NULL));
-	OK(expect_request(&self->b.conn, listener.cm, &event));
-	test_err(EBUSY, free, self->b.fd, .handle = listener.cm,
-		 .flags = DAPX_FREE_NOWAIT);
-	/* Still all there. */
-	EXPECT_EQ(2, QUERY(&self->b, listener.cm).out_requests);
-	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
-	test_err(EBUSY, free, self->b.fd, .handle = listener.cm,
-		 .flags = DAPX_FREE_NOWAIT);
-	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
-	test_err(EINVAL, cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
-	OK(listener_close(&listener));
-	test_err(ENOENT, cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
 }
 
 TEST_HARNESS_MAIN

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -166,6 +168,44 @@ int run(const char *format, ...)
 	if (status)
 		because("'%s' ended with %d", command, status);
 	return status;
+}
+
+int cgroup_make(const char *controllers)
+{
+	mkdir(CGROUP, 0755);
+	if (access(CGROUP "/cgroup.procs", F_OK) &&
+	    mount("none", CGROUP, "cgroup2", 0, NULL))
+		return because("mount of cgroup2: %m");
+	if (write_line(CGROUP "/cgroup.subtree_control", controllers))
+		return -1;
+	mkdir(CGROUP "/dapx", 0755);
+	return 0;
+}
+
+int cgroup_enter(const char *controllers)
+{
+	char text[64];
+
+	if (cgroup_make(controllers))
+		return -1;
+	snprintf(text, sizeof(text), "%d", getpid());
+	return write_line(CGROUP "/dapx/cgroup.procs", text);
+}
+
+void cgroup_leave(const char *device)
+{
+	char text[128];
+
+	/*
+	 * The kernel forgets a pool that has a limit when its cgroup goes, and
+	 * stumbles over it when the device goes.
+	 */
+	snprintf(text, sizeof(text), "%s hca_object=max", device);
+	if (!access(CGROUP "/dapx/rdma.max", F_OK))
+		write_line(CGROUP "/dapx/rdma.max", text);
+	snprintf(text, sizeof(text), "%d", getpid());
+	write_line(CGROUP "/cgroup.procs", text);
+	rmdir(CGROUP "/dapx");
 }
 
 /* ---- commands ---- */
@@ -852,6 +892,46 @@ int cable_set(const struct host *from, const struct host *to, bool whole)
 	return ret;
 }
 
+int link_set(const struct host *host, const struct host *to, bool up)
+{
+	const unsigned int table = 10 + host->number;
+	char path[128], mac[32], dev[64];
+	const char *line;
+	__u8 gid[16];
+	__u64 deadline;
+
+	snprintf(dev, sizeof(dev), "%s", netdev_of(host));
+	if (!up)
+		return run("ip link set %s down", dev);
+	snprintf(path, sizeof(path), "/sys/class/net/%s/address",
+		 netdev_of(to));
+	line = read_line(path);
+	if (!line)
+		return because("%s: %m", path);
+	snprintf(mac, sizeof(mac), "%.31s", line);
+	/* As selftests/vm/guest made it. */
+	if (run("ip link set %s up", dev) ||
+	    run("ip -6 addr replace %s/128 dev %s nodad", host->addr6, dev) ||
+	    run("ip route replace %s dev %s src %s table %u", to->addr, dev,
+		host->addr, table) ||
+	    run("ip -6 route replace %s dev %s src %s table %u", to->addr6,
+		dev, host->addr6, table) ||
+	    run("ip neigh replace %s dev %s lladdr %s nud permanent", to->addr,
+		dev, mac) ||
+	    run("ip neigh replace %s dev %s lladdr %s nud permanent",
+		to->addr6, dev, mac) ||
+	    run("ip neigh replace fe80::da:ff:fe00:%u dev %s lladdr %s nud permanent",
+		to->number + 1, dev, mac))
+		return -1;
+	deadline = in_ms(PATIENCE_MS);
+	while (!on_siw() && host_gid_index(host, gid) < 0) {
+		if (now_ns() > deadline)
+			return -1;
+		sleep_ms(10);
+	}
+	return 0;
+}
+
 int rdma_resources(char text[512])
 {
 	/* Without the devices' numbers, which are others when they come back. */
@@ -1321,6 +1401,45 @@ __u16 get_port(const struct __kernel_sockaddr_storage *addr)
 {
 	/* The port is at the same place in both families. */
 	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
+}
+
+int cm_bind_to(const struct host *host, __u32 cm, const char *ip, __u16 port)
+{
+	struct dapx_cm_bind cmd = { .cm = cm };
+
+	set_addr(&cmd.addr, ip, port);
+	return _test_cmd_cm_bind(host->fd, &cmd);
+}
+
+int cm_resolve_addr(const struct host *host, __u32 cm, const char *dst,
+		    __u16 port, const char *src, unsigned int ms)
+{
+	struct dapx_cm_resolve cmd = {
+		.cm = cm, .what = DAPX_RESOLVE_ADDR, .deadline = in_ms(ms),
+	};
+
+	set_addr(&cmd.dst, dst, port);
+	if (src)
+		set_addr(&cmd.src, src, 0);
+	return _test_cmd_cm_resolve(host->fd, &cmd);
+}
+
+int cm_resolve_route(const struct host *host, __u32 cm)
+{
+	struct dapx_cm_resolve cmd = {
+		.cm = cm, .what = DAPX_RESOLVE_ROUTE,
+		.deadline = in_ms(PATIENCE_MS),
+	};
+
+	return _test_cmd_cm_resolve(host->fd, &cmd);
+}
+
+__u16 cm_local_port(const struct host *host, __u32 cm)
+{
+	struct dapx_cm_query query = { .cm = cm };
+
+	return _test_cmd_cm_query(host->fd, &query) ? 0 :
+						      get_port(&query.out_local);
 }
 
 int listener_open_as(struct host *host, const struct dapx_cm_listen *mode,

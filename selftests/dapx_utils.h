@@ -115,6 +115,15 @@ int set_module_parameter(const char *name, long value);
 /* Runs a shell command quietly; its exit code. */
 [[gnu::format(printf, 1, 2)]] int run(const char *format, ...);
 
+/*
+ * A cgroup that the calling process can be put in, and the test be taken out of;
+ * @controllers as cgroup.subtree_control takes them.
+ */
+#define CGROUP "/run/dapx-cgroup"
+int cgroup_make(const char *controllers);
+int cgroup_enter(const char *controllers);
+void cgroup_leave(const char *device);
+
 /* ---- rings ---- */
 
 struct ring {
@@ -202,6 +211,11 @@ int device_remove(const struct host *host);
 int device_add(const struct host *host);
 /* Cuts the cable from one host to the other, this way only, or mends it. */
 int cable_set(const struct host *from, const struct host *to, bool whole);
+/*
+ * Takes the network device below @host down, or up again with what it lost by that:
+ * addresses, and the way to @to.
+ */
+int link_set(const struct host *host, const struct host *to, bool up);
 /* What the RDMA subsystem counts on both devices; two are compared by strcmp. */
 int rdma_resources(char text[512]);
 /* Waits until it counts this again: some of it goes a little later. */
@@ -300,6 +314,21 @@ int srq_recv(struct srq *srq, __u64 wr_id, __u32 offset, __u32 length);
 
 void set_addr(struct __kernel_sockaddr_storage *addr, const char *ip, __u16 port);
 __u16 get_port(const struct __kernel_sockaddr_storage *addr);
+
+/* A CM id of the host, with its events in host->conn. */
+#define CM_NEW(host)							\
+	test_cmd(cm_create, (host)->fd, .evd = (host)->conn.handle).out_cm
+#define CM_QUERY(host, handle)						\
+	test_cmd(cm_query, (host)->fd, .cm = (handle))
+
+/* As the commands themselves: -1 with errno, and without a sentence. */
+int cm_bind_to(const struct host *host, __u32 cm, const char *ip, __u16 port);
+/* @src NULL: what the route says, or what it is bound to. */
+int cm_resolve_addr(const struct host *host, __u32 cm, const char *dst,
+		    __u16 port, const char *src, unsigned int ms);
+int cm_resolve_route(const struct host *host, __u32 cm);
+/* Own port of an id; 0 without. */
+__u16 cm_local_port(const struct host *host, __u32 cm);
 
 struct listener {
 	struct host *host;

@@ -19,40 +19,6 @@
 
 #define PAGE 4096u
 
-#define CGROUP "/run/dapx-cgroup"
-
-static int cgroup_enter(const char *controller)
-{
-	char text[64];
-
-	mkdir(CGROUP, 0755);
-	if (access(CGROUP "/cgroup.procs", F_OK) &&
-	    mount("none", CGROUP, "cgroup2", 0, NULL))
-		return because("mount of cgroup2: %m");
-	snprintf(text, sizeof(text), "+%s", controller);
-	if (write_line(CGROUP "/cgroup.subtree_control", text))
-		return -1;
-	mkdir(CGROUP "/dapx", 0755);
-	snprintf(text, sizeof(text), "%d", getpid());
-	return write_line(CGROUP "/dapx/cgroup.procs", text);
-}
-
-static void cgroup_leave(const char *device)
-{
-	char text[128];
-
-	/*
-	 * The kernel forgets a pool that has a limit when its cgroup goes, and
-	 * stumbles over it when the device goes.
-	 */
-	snprintf(text, sizeof(text), "%s hca_object=max", device);
-	if (!access(CGROUP "/dapx/rdma.max", F_OK))
-		write_line(CGROUP "/dapx/rdma.max", text);
-	snprintf(text, sizeof(text), "%d", getpid());
-	write_line(CGROUP "/cgroup.procs", text);
-	rmdir(CGROUP "/dapx");
-}
-
 FIXTURE(security)
 {
 	struct host a;
@@ -470,7 +436,7 @@ TEST_F(security, ring_memory_is_charged)
 	unsigned long before, after, rings = 0;
 	unsigned int i;
 
-	if (cgroup_enter("memory"))
+	if (cgroup_enter("+memory"))
 		SKIP(return, "%s", why());
 	/* A batch of charges is taken in advance. */
 	test_cmd(evd_create, self->a.fd, .depth = 4);
@@ -491,7 +457,7 @@ TEST_F(security, rdma_cgroup)
 	char text[128];
 	__u32 pd;
 
-	if (cgroup_enter("rdma"))
+	if (cgroup_enter("+rdma"))
 		SKIP(return, "%s", why());
 	snprintf(text, sizeof(text), "%s hca_object=2", self->a.device);
 	OK(write_line(CGROUP "/dapx/rdma.max", text));
