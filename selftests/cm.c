@@ -4,10 +4,6 @@
  * the ends that a connection attempt can come to.
  */
 #include <arpa/inet.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "kselftest_harness.h"
 #include "dapx_utils.h"
