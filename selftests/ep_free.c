@@ -63,7 +63,10 @@ static int refuse(const struct listener *listener, const struct dapx_event *even
 	return 0;
 }
 
-/* The connection ends; what its last event says. Requests that come late are refused. */
+/*
+ * The connection ends; what its last event says. Requests that come late are refused:
+ * @listener is NULL if there are none.
+ */
 static int last_word(struct evd *evd, const struct ep *ep, const struct listener *listener,
 		     __u32 *what)
 {
@@ -73,7 +76,7 @@ static int last_word(struct evd *evd, const struct ep *ep, const struct listener
 		*what = DAPX_CONNECTION_ESTABLISHED;
 		if (evd_next(evd, &event, PATIENCE_MS))
 			return -1;
-		if (event.type == DAPX_EVENT_CONNECT_REQUEST) {
+		if (listener && event.type == DAPX_EVENT_CONNECT_REQUEST) {
 			if (refuse(listener, &event))
 				return -1;
 			continue;
@@ -241,6 +244,7 @@ TEST_F(ep_free, before_the_peers_last_word)
 TEST_F(ep_free, connected)
 {
 	struct dapx_event event;
+	__u32 what;
 	int i;
 
 	OK(connect_cm(&self->ea, &self->eb));
@@ -264,13 +268,18 @@ TEST_F(ep_free, connected)
 	test_cmd(free, self->a.fd, .handle = self->a.conn.handle);
 	test_cmd(free, self->a.fd, .handle = self->a.mr);
 	test_cmd(free, self->a.fd, .handle = self->a.pd);
-	EXPECT_GONE(&self->eb, &self->b.conn);
+	/* An iWARP peer has no receive for most of these, and may find that first. */
+	OK(last_word(&self->b.conn, &self->eb, NULL, &what));
+	EXPECT_TRUE(what == DAPX_CONNECTION_DISCONNECTED ||
+		    (on_siw() && what == DAPX_CONNECTION_BROKEN))
+		TH_LOG("the peer hears %u", what);
 }
 
 TEST_F(ep_free, connecting)
 {
 	struct listener listener;
 	struct dapx_event event;
+	__u32 what;
 	int ret;
 
 	OK(listener_open(&self->b, &listener));
@@ -282,15 +291,10 @@ TEST_F(ep_free, connecting)
 	ret = _test_cmd(ep_accept, self->b.fd, .ep = self->eb.handle,
 			.cm = event.request.cm, .rnr_retry_count = 7);
 	if (!ret) {
-		OK(evd_next(&self->b.conn, &event, PATIENCE_MS));
-		EXPECT_EQ(DAPX_EVENT_CONNECTION, event.type);
-		EXPECT_EQ(self->eb.handle, event.handle);
-		EXPECT_TRUE(event.connection.what ==
-			    DAPX_CONNECTION_ACCEPT_ERROR ||
-			    event.connection.what ==
-			    DAPX_CONNECTION_DISCONNECTED)
-			TH_LOG("event %u", event.connection.what);
-		EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_state(&self->eb));
+		OK(last_word(&self->b.conn, &self->eb, &listener, &what));
+		EXPECT_TRUE(what == DAPX_CONNECTION_ACCEPT_ERROR ||
+			    what == DAPX_CONNECTION_DISCONNECTED)
+			TH_LOG("the peer hears %u", what);
 	}
 }
 
