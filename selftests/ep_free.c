@@ -36,7 +36,6 @@ FIXTURE_TEARDOWN(ep_free)
 {
 	ep_forget(&self->ea);
 	ep_forget(&self->eb);
-	EXPECT_EQ(0, cable_set(&self->a, &self->b, true)) TH_LOG("%s", why());
 	host_close(&self->a);
 	host_close(&self->b);
 	EXPECT_EQ(0, await_resources(self->before)) TH_LOG("%s", why());
@@ -220,6 +219,16 @@ TEST_F(ep_free, passive_at_any_moment_of_a_set_up)
 	OK(listener_close(&listener));
 }
 
+/*
+ * What leaves the first host is lost. Not by cable_set(): to the RDMA CM a neighbour
+ * that changes is the end of a set-up.
+ */
+static int mute(bool muted)
+{
+	return run("tc qdisc replace dev %s root %s", getenv("DAPX_NETDEV"),
+		   muted ? "blackhole" : "noqueue");
+}
+
 /* The peer is connected, but its word for it is lost: it hears a reject then. */
 TEST_F(ep_free, before_the_peers_last_word)
 {
@@ -231,12 +240,14 @@ TEST_F(ep_free, before_the_peers_last_word)
 	OK(listener_open(&self->b, &listener));
 	OK(ep_connect(&self->ea, &listener));
 	OK(listener_request(&listener, &event));
-	OK(cable_set(&self->a, &self->b, false));
+	OK(mute(true));
 	OK(ep_accept(&self->eb, event.request.cm));
-	OK(expect_connection(&self->a.conn, self->ea.handle,
-			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	EXPECT_EQ(0, expect_connection(&self->a.conn, self->ea.handle,
+				       DAPX_CONNECTION_ESTABLISHED, NULL))
+		TH_LOG("%s", why());
 	EXPECT_EQ(DAPX_EP_COMPLETION_PENDING, ep_state(&self->eb));
 	OK(ep_destroy(&self->eb));
+	OK(mute(false));
 	EXPECT_GONE(&self->ea, &self->a.conn);
 	OK(evd_quiet(&self->b.conn));
 }
