@@ -42,13 +42,13 @@ void report(const char* name, double value)
     std::fflush(stdout);
 }
 
-namespace {
-
 std::string environment(const char* name, const char* otherwise)
 {
     const char* value = std::getenv(name);
     return value != nullptr ? value : otherwise;
 }
+
+namespace {
 
 std::string first_line(const std::string& path)
 {

@@ -25,6 +25,9 @@ inline double seconds(Clock::duration time)
     return std::chrono::duration<double>(time).count();
 }
 
+/// A variable of the environment.
+std::string environment(const char* name, const char* otherwise);
+
 /// Writes a result, for selftests/bench/run to read.
 void report(const char* name, double value);
 

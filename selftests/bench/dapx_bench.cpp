@@ -5,7 +5,7 @@
 
 #include <dapx/dapx.hpp>
 
-#include <optional>
+#include <memory>
 #include <utility>
 
 namespace {
@@ -95,7 +95,10 @@ public:
         must(endpoint_.post_recv(0, device_->mr.segment(0, small_size)), "post_recv");
     }
 
-    void make_window() { window_ = must(dapx::Rmr::create(device_->pd)); }
+    void make_window()
+    {
+        window_ = std::make_unique<dapx::Rmr>(must(dapx::Rmr::create(device_->pd)));
+    }
 
     void bind_window()
     {
@@ -135,7 +138,7 @@ private:
     Device* device_;
     dapx::Evd evd_;
     dapx::Endpoint endpoint_;
-    std::optional<dapx::Rmr> window_;
+    std::unique_ptr<dapx::Rmr> window_;
     std::vector<dapx::Rmr> lent_;
 };
 
@@ -186,7 +189,7 @@ public:
             create();
         const auto destination = must(dapx::Address::parse(address(), connections_port));
         const dapx::ConnectOptions options{
-            .source = must(dapx::Address::parse(std::getenv("DAPX_IP"), 0))};
+            .source = must(dapx::Address::parse(environment("DAPX_IP", "10.0.0.1"), 0))};
         for (dapx::Endpoint& endpoint : endpoints_)
             must(endpoint.connect(destination, options));
         await(dapx::Connection::established);
@@ -199,7 +202,7 @@ public:
     }
 
 private:
-    static const char* address() { return std::getenv("DAPX_PEER_IP"); }
+    static std::string address() { return environment("DAPX_PEER_IP", "10.0.0.2"); }
 
     void create()
     {

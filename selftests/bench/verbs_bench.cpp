@@ -87,7 +87,7 @@ public:
         attr.ah_attr.port_num = port;
         attr.ah_attr.grh.sgid_index = device_->local.index;
         attr.ah_attr.grh.hop_limit = hop_limit;
-        std::copy(peer.gid.begin(), peer.gid.end(), attr.ah_attr.grh.dgid.raw);
+        std::ranges::copy(peer.gid, attr.ah_attr.grh.dgid.raw);
         modify(attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
         attr.qp_state = IBV_QPS_RTS;
