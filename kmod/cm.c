@@ -480,6 +480,7 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return dapx_cm_request(cm, id, event);
+	/* The answer, or the end; those before it are steps on the way. */
 	if (event->event >= RDMA_CM_EVENT_CONNECT_RESPONSE)
 		WRITE_ONCE(cm->asked, 0);
 	if (cm->ep)

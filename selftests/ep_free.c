@@ -41,13 +41,6 @@ FIXTURE_TEARDOWN(ep_free)
 	EXPECT_EQ(0, await_resources(self->before)) TH_LOG("%s", why());
 }
 
-#define EXPECT_GONE(ep, evd)						\
-	({								\
-		OK(expect_connection(evd, (ep)->handle,			\
-				     DAPX_CONNECTION_DISCONNECTED, NULL)); \
-		EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_state(ep));		\
-	})
-
 /* ---- a set-up ---- */
 
 /* A request that nobody will accept. */
@@ -248,7 +241,9 @@ TEST_F(ep_free, before_the_peers_last_word)
 	EXPECT_EQ(DAPX_EP_COMPLETION_PENDING, ep_state(&self->eb));
 	OK(ep_destroy(&self->eb));
 	OK(mute(false));
-	EXPECT_GONE(&self->ea, &self->a.conn);
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_state(&self->ea));
 	OK(evd_quiet(&self->b.conn));
 }
 
