@@ -721,9 +721,9 @@ TEST_F(evd, backlog_of_freed_endpoint)
 	OK(ep_to_evd(&self->a, &small, &ep));
 	OK(connect_cm(&ep, &self->eb));
 	for (i = 0; i < 20; i++)
-		OK(ep_send(&ep, i, 0, 8));
-	for (i = 0; i < 20; i++)
 		OK(ep_recv(&self->eb, i, 0, 8));
+	for (i = 0; i < 20; i++)
+		OK(ep_send(&ep, i, 0, 8));
 	for (i = 0; i < 20; i++)
 		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS,
 				     NULL));
