@@ -414,6 +414,7 @@ TEST_F(security, events_are_zeroed)
 	/* Completions: imm_data, flags and SRQ of a plain one. */
 	memset(self->a.done.ring.entries, 0xa7,
 	       self->a.done.ring.depth * self->a.done.ring.stride);
+	OK(ep_await_state(&self->ea, DAPX_EP_CONNECTED));
 	OK(ep_recv(&self->eb, 1, 0, 8));
 	OK(ep_send(&self->ea, 2, 0, 8));
 	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_SUCCESS, &event));
