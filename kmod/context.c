@@ -169,6 +169,7 @@ int dapx_context_open(struct dapx_context **out)
 	kref_init(&ctx->kref);
 	init_rwsem(&ctx->sem);
 	xa_init_flags(&ctx->objects, XA_FLAGS_ALLOC1);
+	xa_init(&ctx->mrs);
 	xa_init_flags(&ctx->rings, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&ctx->device_entry);
 	INIT_WORK(&ctx->death_work, dapx_context_death);
@@ -205,6 +206,7 @@ static void dapx_context_release(struct kref *kref)
 	struct dapx_context *ctx = container_of(kref, struct dapx_context, kref);
 
 	xa_destroy(&ctx->objects);
+	xa_destroy(&ctx->mrs);
 	xa_destroy(&ctx->rings);
 	put_net(ctx->net);
 	atomic_dec(&ctx->user->objects);

@@ -127,7 +127,8 @@ struct dapx_context {
 	struct list_head device_entry;	/* dapx_devices_lock */
 	struct xarray objects;
 	u32 next_object;
-	u32 vacant;			/* objects.xa_lock; see dapx_object_vacate() */
+	u32 vacant;			/* objects.xa_lock; see dapx_object_unpublish() */
+	struct xarray mrs;		/* by handle; read under RCU */
 	struct xarray rings;		/* by mmap offset */
 	u32 next_ring;
 	atomic_t num_objects;
@@ -150,7 +151,7 @@ extern unsigned int dapx_max_user_objects;
 
 /* ------------------------------------------------------------------ object.c */
 
-/* The first member of every object. Freed after a grace period: see dapx_mr_to_sge(). */
+/* The first member of every object. */
 struct dapx_object {
 	struct kref kref;
 	struct rcu_head rcu;
@@ -168,6 +169,7 @@ struct dapx_object {
 struct dapx_object_class {
 	enum dapx_object_type type;
 	size_t size;
+	bool rcu;			/* freed after a grace period */
 	/* NULL: refused while it has users, else destroy() */
 	int (*free)(struct dapx_object *obj, u32 flags);
 	void (*destroy)(struct dapx_object *obj);
@@ -401,7 +403,7 @@ bool dapx_keys_used(struct dapx_keys *keys, u32 key);
 /* What an RMR is bound to, by one bind. */
 struct dapx_window {
 	struct dapx_mr *mr;
-	struct ib_mr *ibmr;
+	struct ib_mr *ibmr;		/* NULL: none */
 	u64 addr;
 	u64 length;
 	u32 access;
@@ -410,7 +412,7 @@ struct dapx_window {
 struct dapx_rmr {
 	struct dapx_object obj;		/* its mutex: all below */
 	struct dapx_pd *pd;
-	struct dapx_window *window;	/* NULL: not bound */
+	struct dapx_window window;	/* none: not bound */
 	struct list_head binds;		/* that wait in request queues */
 	bool dead;
 };
@@ -520,6 +522,7 @@ void dapx_workq_update_mode(struct dapx_workq *wq);
 int dapx_workq_run(struct dapx_workq *wq);
 void dapx_workq_limit(struct dapx_workq *wq, bool limited);
 void dapx_workq_quiesce(struct dapx_workq *wq);
+bool dapx_workq_clear(struct dapx_workq *wq);
 void dapx_workq_add_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier);
 struct dapx_barrier *dapx_workq_claim_barrier(struct dapx_workq *wq, enum dapx_status *status);
 void dapx_workq_pass_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier,

@@ -12,6 +12,13 @@
 
 #include "kcompat_config.h"
 
+/* A variable that a kernel which zeroes all of the stack leaves alone. GCC 12. */
+#if __has_attribute(__uninitialized__)
+#define __dapx_uninitialized __attribute__((__uninitialized__))
+#else
+#define __dapx_uninitialized
+#endif
+
 /* Linux 6.3 */
 #ifndef HAVE_VM_FLAGS_SET
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)

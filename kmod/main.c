@@ -110,7 +110,8 @@ static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long a
 {
 	struct dapx_context *ctx = file->private_data;
 	const struct dapx_ioctl_op *op;
-	union dapx_ucmd_buffer buffer;
+	/* What a handler sees of it is filled by copy_struct_from_user(). */
+	union dapx_ucmd_buffer buffer __dapx_uninitialized;
 	struct dapx_ucmd ucmd = {
 		.ctx = ctx,
 		.ubuffer = (void __user *)arg,

@@ -138,15 +138,20 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 		goto err_abort;
 	}
 	mr->lkey = mr->ibmr->lkey;
+	ret = xa_insert(&ctx->mrs, obj->handle, mr, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto err_mr;
 
 	cmd->out_mr = obj->handle;
 	cmd->out_rkey = cmd->access & DAPX_ACCESS_REMOTE ? mr->ibmr->rkey : 0;
 	ret = dapx_respond(ucmd);
 	if (ret)
-		goto err_mr;
+		goto err_index;
 	dapx_object_publish(obj);
 	return 0;
 
+err_index:
+	xa_erase(&ctx->mrs, obj->handle);
 err_mr:
 	ib_dereg_mr(mr->ibmr);
 err_abort:
@@ -161,6 +166,7 @@ static void dapx_mr_destroy(struct dapx_object *obj)
 	struct dapx_mr *mr = container_of(obj, struct dapx_mr, obj);
 	int ret;
 
+	xa_erase(&obj->ctx->mrs, obj->handle);
 	/* Removes the keys and waits for the packet that is being copied. */
 	ret = ib_dereg_mr(mr->ibmr);
 	WARN_ON_ONCE(ret);
@@ -171,26 +177,25 @@ static void dapx_mr_destroy(struct dapx_object *obj)
 const struct dapx_object_class dapx_mr_class = {
 	.type = DAPX_OBJECT_MR,
 	.size = sizeof(struct dapx_mr),
+	.rcu = true,
 	.destroy = dapx_mr_destroy,
 };
 
 /*
  * Turns what user space may name, a handle and an address, into what the device
  * needs, a key: the only place where keys of local memory come from. Looks without
- * a reference, in softirq: objects are freed after a grace period.
+ * a reference, in softirq: MRs are freed after a grace period.
  */
 int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,
 		   const struct dapx_sge *sge, bool write, struct ib_sge *out)
 {
-	struct dapx_object *obj;
 	struct dapx_mr *mr;
 	int ret = -EACCES;
 
 	rcu_read_lock();
-	obj = xa_load(&ctx->objects, sge->mr);
-	if (!obj || obj->class != &dapx_mr_class)
+	mr = xa_load(&ctx->mrs, sge->mr);
+	if (!mr)
 		goto out;
-	mr = container_of(obj, struct dapx_mr, obj);
 	if (mr->pd != pd || (write && !(mr->access & DAPX_ACCESS_LOCAL_WRITE)))
 		goto out;
 	/* In this order nothing can wrap around. */

@@ -111,15 +111,12 @@ void dapx_object_unuse(struct dapx_object *obj)
  * The last one's place in the tree is kept. Handles are given in turn: the next object
  * is its neighbour, and finds the tree's nodes there instead of having them made anew.
  */
-static void dapx_object_vacate(struct dapx_object *obj)
+static void dapx_object_vacate(struct dapx_context *ctx, struct xa_state *xas)
 {
-	struct dapx_context *ctx = obj->ctx;
-
-	lockdep_assert_held(&ctx->objects.xa_lock);
-	/* NULL: the slot is reserved, as dapx_object_alloc() does; needs no memory. */
-	__xa_store(&ctx->objects, obj->handle, NULL, 0);
+	/* As dapx_object_alloc() reserves a place. */
+	xas_store(xas, XA_ZERO_ENTRY);
 	__xa_erase(&ctx->objects, ctx->vacant);
-	ctx->vacant = obj->handle;
+	ctx->vacant = xas->xa_index;
 }
 
 /*
@@ -129,19 +126,20 @@ static void dapx_object_vacate(struct dapx_object *obj)
  */
 int dapx_object_unpublish(struct dapx_object *obj, bool force)
 {
-	struct xarray *objects = &obj->ctx->objects;
+	struct dapx_context *ctx = obj->ctx;
+	XA_STATE(xas, &ctx->objects, obj->handle);
 	int ret = 0;
 
-	xa_lock(objects);
-	if (xa_load(objects, obj->handle) != obj)
+	xas_lock(&xas);
+	if (xas_load(&xas) != obj)
 		ret = -ENOENT;
 	else if (obj->users && !force)
 		ret = -EBUSY;
 	else
-		dapx_object_vacate(obj);
-	xa_unlock(objects);
+		dapx_object_vacate(ctx, &xas);
+	xas_unlock(&xas);
 	if (!ret)
-		dapx_context_uncharge(obj->ctx, obj);
+		dapx_context_uncharge(ctx, obj);
 	return ret;
 }
 
@@ -151,7 +149,10 @@ static void dapx_object_release(struct kref *kref)
 
 	if (obj->class->release)
 		obj->class->release(obj);
-	kfree_rcu(obj, rcu);
+	if (obj->class->rcu)
+		kfree_rcu(obj, rcu);
+	else
+		kfree(obj);
 }
 
 void dapx_object_put(struct dapx_object *obj)
@@ -176,30 +177,49 @@ void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type)
 	}
 }
 
+/*
+ * The object that @cmd frees, with a reference: that of the xarray, from which it was
+ * taken, or one more if its class has a way of its own.
+ */
+static struct dapx_object *dapx_object_take(struct dapx_context *ctx, const struct dapx_free *cmd)
+{
+	XA_STATE(xas, &ctx->objects, cmd->handle);
+	struct dapx_object *obj;
+
+	xas_lock(&xas);
+	obj = xas_load(&xas);
+	if (xa_is_zero(obj) || !dapx_object_is(obj, cmd->type))
+		obj = ERR_PTR(-ENOENT);
+	else if (cmd->flags & DAPX_FREE_NOWAIT && obj->class->type != DAPX_OBJECT_CM)
+		obj = ERR_PTR(-EOPNOTSUPP);
+	else if (obj->class->free)
+		kref_get(&obj->kref);
+	else if (obj->users)
+		obj = ERR_PTR(-EBUSY);
+	else
+		dapx_object_vacate(ctx, &xas);
+	xas_unlock(&xas);
+	return obj;
+}
+
 int dapx_cmd_free(struct dapx_ucmd *ucmd)
 {
 	struct dapx_free *cmd = ucmd->cmd;
 	struct dapx_object *obj;
-	int ret;
+	int ret = 0;
 
 	if (cmd->flags & ~DAPX_FREE_NOWAIT)
 		return -EOPNOTSUPP;
 	if (cmd->type > DAPX_OBJECT_RMR)
 		return -EINVAL;
-	obj = dapx_object_get(ucmd->ctx, cmd->handle, cmd->type);
+	obj = dapx_object_take(ucmd->ctx, cmd);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-
-	if (cmd->flags & DAPX_FREE_NOWAIT && obj->class->type != DAPX_OBJECT_CM) {
-		ret = -EOPNOTSUPP;
-	} else if (obj->class->free) {
+	if (obj->class->free) {
 		ret = obj->class->free(obj, cmd->flags);
 	} else {
-		ret = dapx_object_unpublish(obj, false);
-		if (!ret) {
-			obj->class->destroy(obj);
-			dapx_object_put(obj);
-		}
+		dapx_context_uncharge(ucmd->ctx, obj);
+		obj->class->destroy(obj);
 	}
 	dapx_object_put(obj);
 	return ret;

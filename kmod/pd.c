@@ -57,6 +57,9 @@ void dapx_pd_key_revoked(struct dapx_pd *pd)
 {
 	if (!pd->obj.ctx->dev->silent_errors)
 		return;
+	/* One that has not begun sees this, too. */
+	if (READ_ONCE(pd->looks) == DAPX_LOOKS - 1 && delayed_work_pending(&pd->look))
+		return;
 	WRITE_ONCE(pd->looks, DAPX_LOOKS - 1);
 	queue_delayed_work(dapx_wq, &pd->look, msecs_to_jiffies(DAPX_LOOK_MS));
 }

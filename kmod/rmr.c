@@ -9,7 +9,8 @@
  * such barrier.
  *
  * A bind has its place in a request queue: a barrier of the endpoint's ring. When all
- * before it is done, the new window takes the old one's place, which ends.
+ * before it is done, the new window takes the old one's place, which ends. With nothing
+ * before it and no event asked for, it does so at once.
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -27,7 +28,7 @@ struct dapx_bind {
 	struct dapx_barrier barrier;
 	struct dapx_rmr *rmr;		/* a reference, which does not keep it from being freed */
 	struct list_head entry;		/* rmr->binds; empty: it was freed */
-	struct dapx_window *window;	/* rmr's mutex; NULL: unbind, or it was freed */
+	struct dapx_window window;	/* rmr's mutex; none: unbind, or it was freed */
 };
 
 static struct dapx_rmr *dapx_rmr_of(struct dapx_object *obj)
@@ -37,33 +38,27 @@ static struct dapx_rmr *dapx_rmr_of(struct dapx_object *obj)
 
 /* ------------------------------------------------------------------- windows */
 
-static struct dapx_window *dapx_window_create(struct dapx_rmr *rmr, struct dapx_mr *mr,
-					      const struct dapx_rmr_bind *cmd)
+static int dapx_window_create(struct dapx_rmr *rmr, struct dapx_mr *mr,
+			      const struct dapx_rmr_bind *cmd, struct dapx_window *window)
 {
-	struct dapx_window *window;
 	u32 access = cmd->access;
-	int ret;
+	struct ib_mr *ibmr;
 
-	window = kmalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
-	if (!window)
-		return ERR_PTR(-ENOMEM);
+	/* Of no use locally, as nobody learns the local key; but devices ask for it. */
+	if (access & (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_ATOMIC))
+		access |= DAPX_ACCESS_LOCAL_WRITE;
+	ibmr = dapx_mr_register(rmr->pd, cmd->addr, cmd->length, access, true);
+	if (IS_ERR(ibmr))
+		return PTR_ERR(ibmr);
 	*window = (struct dapx_window) {
+		.ibmr = ibmr,
 		.mr = mr,
 		.addr = cmd->addr,
 		.length = cmd->length,
 		.access = cmd->access,
 	};
-	/* Of no use locally, as nobody learns the local key; but devices ask for it. */
-	if (access & (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_ATOMIC))
-		access |= DAPX_ACCESS_LOCAL_WRITE;
-	window->ibmr = dapx_mr_register(rmr->pd, cmd->addr, cmd->length, access, true);
-	if (IS_ERR(window->ibmr)) {
-		ret = PTR_ERR(window->ibmr);
-		kfree(window);
-		return ERR_PTR(ret);
-	}
-	trace_dapx_rmr(&rmr->obj, "register", window->ibmr->rkey);
-	return window;
+	trace_dapx_rmr(&rmr->obj, "register", ibmr->rkey);
+	return 0;
 }
 
 /* When this returns, the key is dead and not one byte changes any more. Takes the use of the MR. */
@@ -71,14 +66,19 @@ static void dapx_window_revoke(struct dapx_rmr *rmr, struct dapx_window *window)
 {
 	int ret;
 
-	if (!window)
+	if (!window->ibmr)
 		return;
 	trace_dapx_rmr(&rmr->obj, "revoke", window->ibmr->rkey);
 	ret = ib_dereg_mr(window->ibmr);
 	WARN_ON_ONCE(ret);
 	dapx_pd_key_revoked(rmr->pd);
 	dapx_object_unuse(&window->mr->obj);
-	kfree(window);
+	window->ibmr = NULL;
+}
+
+static u32 dapx_window_rkey(const struct dapx_window *window)
+{
+	return window->ibmr ? window->ibmr->rkey : 0;
 }
 
 /* --------------------------------------------------------------------- binds */
@@ -86,6 +86,15 @@ static void dapx_window_revoke(struct dapx_rmr *rmr, struct dapx_window *window)
 static void dapx_bind_gone(struct dapx_event_node *node)
 {
 	kfree(container_of(node, struct dapx_bind, barrier.node));
+}
+
+/* The new window takes the old one's place, which ends. */
+static void dapx_rmr_set_window(struct dapx_rmr *rmr, struct dapx_window *window)
+{
+	lockdep_assert_held(&rmr->obj.mutex);
+	swap(rmr->window, *window);
+	trace_dapx_rmr(&rmr->obj, "bind", dapx_window_rkey(&rmr->window));
+	dapx_window_revoke(rmr, window);
 }
 
 /* Not after success: the RMR stays what it was. The bind itself goes with its event. */
@@ -96,13 +105,10 @@ static void dapx_bind_settle(struct dapx_bind *bind, enum dapx_status status)
 	mutex_lock_nested(&rmr->obj.mutex, SINGLE_DEPTH_NESTING);
 	if (!list_empty(&bind->entry)) {
 		list_del_init(&bind->entry);
-		if (status == DAPX_STATUS_SUCCESS) {
-			swap(rmr->window, bind->window);
-			trace_dapx_rmr(&rmr->obj, "bind",
-				       rmr->window ? rmr->window->ibmr->rkey : 0);
-		}
-		dapx_window_revoke(rmr, bind->window);
-		bind->window = NULL;
+		if (status == DAPX_STATUS_SUCCESS)
+			dapx_rmr_set_window(rmr, &bind->window);
+		else
+			dapx_window_revoke(rmr, &bind->window);
 	}
 	mutex_unlock(&rmr->obj.mutex);
 	bind->rmr = NULL;
@@ -212,29 +218,32 @@ static int dapx_rmr_check_bind(const struct dapx_rmr_bind *cmd, const struct dap
 	return cmd->access & ~mr->access ? -EACCES : 0;
 }
 
-/* What @rmr will be bound to: an own window for each bind. Takes the use of the MR. */
-static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct dapx_rmr *rmr,
-			      struct dapx_mr *mr)
+/* Nothing is before it, and nobody asks when it is done: it needs no place in the queue. */
+static int dapx_rmr_bind_at_once(struct dapx_ucmd *ucmd, struct dapx_rmr *rmr,
+				 struct dapx_window *window)
+{
+	int ret;
+
+	mutex_lock_nested(&rmr->obj.mutex, SINGLE_DEPTH_NESTING);
+	ret = rmr->dead ? -ENOENT : dapx_respond(ucmd);
+	if (!ret)
+		dapx_rmr_set_window(rmr, window);
+	mutex_unlock(&rmr->obj.mutex);
+	return ret;
+}
+
+static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct dapx_rmr *rmr,
+			       struct dapx_window *window)
 {
 	struct dapx_rmr_bind *cmd = ucmd->cmd;
-	struct dapx_window *window = NULL;
 	struct dapx_bind *bind;
 	int ret;
 
 	bind = kzalloc(sizeof(*bind), GFP_KERNEL_ACCOUNT);
-	if (!bind) {
-		ret = -ENOMEM;
-		goto err_mr;
-	}
-	if (mr) {
-		window = dapx_window_create(rmr, mr, cmd);
-		if (IS_ERR(window)) {
-			ret = PTR_ERR(window);
-			goto err_bind;
-		}
-	}
+	if (!bind)
+		return -ENOMEM;
 	bind->rmr = rmr;
-	bind->window = window;
+	bind->window = *window;
 	bind->barrier.signaled = cmd->flags & DAPX_BIND_SIGNALED;
 	dapx_event_node_init(&bind->barrier.node, &ep->obj, dapx_bind_gone);
 	bind->barrier.node.solicited = true;
@@ -247,7 +256,6 @@ static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct
 
 	/* Not freed between the answer and the bind. */
 	mutex_lock_nested(&rmr->obj.mutex, SINGLE_DEPTH_NESTING);
-	cmd->out_rkey = window ? window->ibmr->rkey : 0;
 	ret = rmr->dead ? -ENOENT : dapx_respond(ucmd);
 	if (!ret) {
 		kref_get(&rmr->obj.kref);
@@ -255,18 +263,39 @@ static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct
 		dapx_workq_add_barrier(&ep->sq, &bind->barrier);
 	}
 	mutex_unlock(&rmr->obj.mutex);
-	if (!ret)
-		return 0;
-
-	if (window) {
-		dapx_window_revoke(rmr, window);
-		mr = NULL;
+	if (ret) {
+		kfree(bind);
+		return ret;
 	}
-err_bind:
-	kfree(bind);
-err_mr:
-	if (mr)
-		dapx_object_unuse(&mr->obj);
+	/* In most cases nothing is in its way. */
+	dapx_rmr_binds_pass(ep);
+	if (READ_ONCE(ep->sq.num_barriers))
+		dapx_workq_run(&ep->sq);
+	return 0;
+}
+
+/* What @rmr will be bound to: an own window for each bind. Takes the use of the MR. */
+static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct dapx_rmr *rmr,
+			      struct dapx_mr *mr)
+{
+	struct dapx_rmr_bind *cmd = ucmd->cmd;
+	struct dapx_window window = {};
+	int ret;
+
+	if (mr) {
+		ret = dapx_window_create(rmr, mr, cmd, &window);
+		if (ret) {
+			dapx_object_unuse(&mr->obj);
+			return ret;
+		}
+	}
+	cmd->out_rkey = dapx_window_rkey(&window);
+	if (!(cmd->flags & DAPX_BIND_SIGNALED) && dapx_workq_clear(&ep->sq))
+		ret = dapx_rmr_bind_at_once(ucmd, rmr, &window);
+	else
+		ret = dapx_rmr_queue_bind(ucmd, ep, rmr, &window);
+	if (ret)
+		dapx_window_revoke(rmr, &window);
 	return ret;
 }
 
@@ -310,12 +339,6 @@ int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 		goto out_ep;
 	ret = dapx_rmr_post_bind(ucmd, ep, rmr, mr);
 	mr = NULL;
-	if (ret)
-		goto out_ep;
-	/* In most cases nothing is in its way. */
-	dapx_rmr_binds_pass(ep);
-	if (READ_ONCE(ep->sq.num_barriers))
-		dapx_workq_run(&ep->sq);
 out_ep:
 	dapx_ep_unlock(ep);
 out_mr:
@@ -332,6 +355,7 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 	const struct dapx_window *window;
 	struct dapx_object *obj;
 	struct dapx_rmr *rmr;
+	bool bound;
 	int ret;
 
 	if (cmd->flags || cmd->mask & ~DAPX_RMR_FIELDS)
@@ -353,19 +377,20 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 		ret = -ENOENT;
 		goto out;
 	}
-	window = rmr->window;
+	window = &rmr->window;
+	bound = window->ibmr;
 	if (cmd->mask & DAPX_RMR_FIELD_PD)
 		cmd->out_pd = rmr->pd->obj.handle;
-	if (window && cmd->mask & DAPX_RMR_FIELD_MR)
+	if (bound && cmd->mask & DAPX_RMR_FIELD_MR)
 		cmd->out_mr = window->mr->obj.handle;
-	if (window && cmd->mask & DAPX_RMR_FIELD_RANGE) {
+	if (bound && cmd->mask & DAPX_RMR_FIELD_RANGE) {
 		cmd->out_addr = window->addr;
 		cmd->out_length = window->length;
 	}
-	if (window && cmd->mask & DAPX_RMR_FIELD_ACCESS)
+	if (bound && cmd->mask & DAPX_RMR_FIELD_ACCESS)
 		cmd->out_access = window->access;
-	if (window && cmd->mask & DAPX_RMR_FIELD_RKEY)
-		cmd->out_rkey = window->ibmr->rkey;
+	if (cmd->mask & DAPX_RMR_FIELD_RKEY)
+		cmd->out_rkey = dapx_window_rkey(window);
 	ret = dapx_respond(ucmd);
 out:
 	mutex_unlock(&obj->mutex);
@@ -383,12 +408,10 @@ static void dapx_rmr_destroy(struct dapx_object *obj)
 
 	mutex_lock(&obj->mutex);
 	rmr->dead = true;
-	dapx_window_revoke(rmr, rmr->window);
-	rmr->window = NULL;
+	dapx_window_revoke(rmr, &rmr->window);
 	list_for_each_entry_safe(bind, next, &rmr->binds, entry) {
 		list_del_init(&bind->entry);
-		dapx_window_revoke(rmr, bind->window);
-		bind->window = NULL;
+		dapx_window_revoke(rmr, &bind->window);
 	}
 	mutex_unlock(&obj->mutex);
 	dapx_object_unuse(&rmr->pd->obj);
@@ -397,7 +420,7 @@ static void dapx_rmr_destroy(struct dapx_object *obj)
 /* 1: bound */
 static u32 dapx_rmr_state(struct dapx_object *obj)
 {
-	return !!READ_ONCE(dapx_rmr_of(obj)->window);
+	return !!READ_ONCE(dapx_rmr_of(obj)->window.ibmr);
 }
 
 const struct dapx_object_class dapx_rmr_class = {

@@ -301,14 +301,26 @@ static struct dapx_barrier *dapx_workq_first_barrier(struct dapx_workq *wq)
 	return list_first_entry_or_null(&wq->barriers, struct dapx_barrier, entry);
 }
 
-/* All that comes before it is done. */
+/* All that is before @index is done. */
+static bool dapx_workq_at(struct dapx_workq *wq, u32 index)
+{
+	return wq->head == index && !wq->passing && !wq->faulty &&
+	       (wq->mode == DAPX_WORKQ_RUN || wq->mode == DAPX_WORKQ_FLUSH) &&
+	       !atomic_read(&wq->outstanding);
+}
+
 static bool dapx_workq_at_barrier(struct dapx_workq *wq)
 {
 	struct dapx_barrier *barrier = dapx_workq_first_barrier(wq);
 
-	return barrier && wq->head == barrier->index && !wq->passing && !wq->faulty &&
-	       (wq->mode == DAPX_WORKQ_RUN || wq->mode == DAPX_WORKQ_FLUSH) &&
-	       !atomic_read(&wq->outstanding);
+	return barrier && dapx_workq_at(wq, barrier->index);
+}
+
+/* How a barrier ends here. What was before it may have failed a moment ago: the mode lags. */
+static enum dapx_status dapx_workq_pass_status(struct dapx_workq *wq)
+{
+	return wq->mode == DAPX_WORKQ_RUN && wq->ops->mode(wq) == DAPX_WORKQ_RUN ?
+	       DAPX_STATUS_SUCCESS : DAPX_STATUS_FLUSHED;
 }
 
 /* What is published, from the shadow head on, and may be taken. */
@@ -486,6 +498,18 @@ void dapx_workq_limit(struct dapx_workq *wq, bool limited)
 	spin_unlock_bh(&wq->lock);
 }
 
+/* A barrier would be passed at once, and well: nothing that is published now is before it. */
+bool dapx_workq_clear(struct dapx_workq *wq)
+{
+	bool clear;
+
+	spin_lock_bh(&wq->lock);
+	clear = list_empty(&wq->barriers) && dapx_workq_at(wq, READ_ONCE(*wq->view.tail)) &&
+		dapx_workq_pass_status(wq) == DAPX_STATUS_SUCCESS;
+	spin_unlock_bh(&wq->lock);
+	return clear;
+}
+
 /*
  * It stands behind what is published now. Who called looks whether it can be passed
  * at once, and runs the queue if not.
@@ -514,9 +538,7 @@ struct dapx_barrier *dapx_workq_claim_barrier(struct dapx_workq *wq, enum dapx_s
 	if (dapx_workq_at_barrier(wq)) {
 		barrier = dapx_workq_first_barrier(wq);
 		wq->passing = true;
-		/* What was before it may have failed a moment ago: the mode comes to know later. */
-		*status = wq->mode == DAPX_WORKQ_RUN && wq->ops->mode(wq) == DAPX_WORKQ_RUN ?
-			  DAPX_STATUS_SUCCESS : DAPX_STATUS_FLUSHED;
+		*status = dapx_workq_pass_status(wq);
 	}
 	spin_unlock_bh(&wq->lock);
 	return barrier;

@@ -349,14 +349,44 @@ TEST_F(rmr, waits_for_what_is_before_it)
 	PEER_MAY_NOT(DAPX_OP_RDMA_READ, self->b.mem, 100, before);
 }
 
+/* Without an event, but in its place like any. */
+#define BIND_SILENTLY(addr_, length_)					\
+	test_cmd(rmr_bind, self->b.fd, .rmr = self->rmr,		\
+		 .ep = self->eb.handle, .wr_id = 7,			\
+		 .mr = (length_) ? self->b.mr : 0,			\
+		 .addr = (length_) ? (uintptr_t)(addr_) : 0,		\
+		 .length = (length_),					\
+		 .access = (length_) ? REMOTE_READ : 0).out_rkey
+
 TEST_F(rmr, unsignalled)
 {
+	__u64 deadline = in_ms(PATIENCE_MS);
+	__u32 before, behind;
+
 	OK(connect_cm(&self->ea, &self->eb));
-	test_cmd(rmr_bind, self->b.fd, .rmr = self->rmr, .ep = self->eb.handle,
-		 .mr = self->b.mr, .addr = (uintptr_t)self->b.mem, .length = 8,
-		 .access = REMOTE_READ);
+	before = BIND_SILENTLY(self->b.mem, 100);
+	/* With nothing in its way it is done when the call returns. */
+	EXPECT_EQ(before, QUERY().out_rkey);
+	PEER_MAY(DAPX_OP_RDMA_READ, self->b.mem, 100, before);
+	if (!on_siw()) {
+		/* There is no receive for this. */
+		OK(ep_send(&self->eb, 1, 0, 64));
+		behind = BIND_SILENTLY(self->b.mem + 1000, 100);
+		OK(evd_quiet(&self->b.done));
+		EXPECT_EQ(before, QUERY().out_rkey);
+		PEER_MAY(DAPX_OP_RDMA_READ, self->b.mem, 100, before);
+		OK(ep_recv(&self->ea, 1, 0, 64));
+		OK(expect_completion(&self->b.done, 1, DAPX_STATUS_SUCCESS,
+				     NULL));
+		while (QUERY().out_rkey != behind) {
+			ASSERT_GT(deadline, now_ns());
+			sleep_ms(1);
+		}
+		PEER_MAY(DAPX_OP_RDMA_READ, self->b.mem + 1000, 100, behind);
+	}
+	EXPECT_EQ(0, BIND_SILENTLY(NULL, 0));
+	EXPECT_EQ(0, QUERY().out_mr);
 	OK(evd_quiet(&self->b.done));
-	EXPECT_EQ(self->b.mr, QUERY().out_mr);
 }
 
 /* As many as the ring has entries, and not one more. */

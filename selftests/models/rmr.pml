@@ -12,6 +12,7 @@ mtype = { NEW, PUBLISHED, DEVICE, WAITS, COMPLETED, FAILED, DISCARDED, REFUSED }
 #define BINDS 2
 #define REQUESTS 2
 #define NONE 2		/* no bind, no window */
+#define NOWHERE 9
 
 /* Windows: the one that bind b makes has number b. */
 bool key[BINDS];	/* the device takes it */
@@ -52,7 +53,7 @@ byte head, tail;
 byte outstanding;
 mtype req[REQUESTS] = NEW;
 byte first = NONE, second = NONE;	/* wq->barriers: binds ... */
-byte barrier_index[BINDS] = 9;	/* ... and where they stand: nowhere yet */
+byte barrier_index[BINDS] = NOWHERE;	/* ... and where they stand */
 bool passing;
 byte bound = NONE;	/* what the events say */
 bool stalls;		/* the peer: what the device has ends by a flush only */
@@ -108,9 +109,9 @@ inline dapx_window_revoke(w)
 /* ------------------------------------------------------------- request queue */
 
 /* Below wq->lock, as all that is atomic here. */
-#define at_barrier (first != NONE && head == barrier_index[first] && !passing && \
-		    mode != STOP && AT_OUTSTANDING)
-#ifndef WITHOUT_dapx_workq_at_barrier__outstanding
+#define at(index) (head == index && !passing && mode != STOP && AT_OUTSTANDING)
+#define at_barrier (first != NONE && at(barrier_index[first]))
+#ifndef WITHOUT_dapx_workq_at__outstanding
 #define AT_OUTSTANDING (outstanding == 0)
 #else
 #define AT_OUTSTANDING true
@@ -181,6 +182,14 @@ inline list_del_first()
 	second = NONE
 }
 
+inline dapx_workq_pass_status(ok)
+{
+	ok = (mode == RUN);
+#ifndef WITHOUT_dapx_workq_pass_status__mode
+	ok = (ok && !ep_broken && !ep_dead)
+#endif
+}
+
 inline dapx_workq_claim_barrier(b, ok)
 {
 	atomic {
@@ -190,10 +199,7 @@ inline dapx_workq_claim_barrier(b, ok)
 #ifndef WITHOUT_dapx_workq_claim_barrier__passing
 			passing = true;
 #endif
-			ok = (mode == RUN);
-#ifndef WITHOUT_dapx_workq_claim_barrier__mode
-			ok = (ok && !ep_broken && !ep_dead)
-#endif
+			dapx_workq_pass_status(ok)
 		:: else -> b = NONE
 		fi
 	}
@@ -215,14 +221,7 @@ inline dapx_workq_pass_barrier(b, ok)
 		assert(barrier_index[b] == 0 || req[0] == COMPLETED || (req[0] == FAILED && !ok));
 		assert(barrier_index[b] < 2 || req[1] == COMPLETED || (req[1] == FAILED && !ok));
 		if
-		:: ok ->
-			assert(rmr_dead || rmr_window == (unbinds[b] -> NONE : b));
-			assert(rmr_dead || unbinds[b] || key[b]);
-			if
-			:: bound != NONE -> over[bound] = true
-			:: else
-			fi;
-			bound = (unbinds[b] -> NONE : b)
+		:: ok -> say_bound(b)
 		:: else -> over[b] = true
 		fi;
 		bind[b] = (ep_dead -> DISCARDED : (ok -> COMPLETED : FAILED));
@@ -231,6 +230,21 @@ inline dapx_workq_pass_barrier(b, ok)
 #ifndef WITHOUT_dapx_workq_pass_barrier__dapx_workq_run
 	dapx_workq_run()
 #endif
+}
+
+/* Neither a bind nor a request is before what comes now; and that ends well. */
+inline dapx_workq_clear(b, clear)
+{
+	atomic {
+		barrier_index[b] = tail;
+		dapx_workq_pass_status(clear);
+#ifndef WITHOUT_dapx_workq_clear__list_empty
+		clear = (clear && first == NONE);
+#endif
+#ifndef WITHOUT_dapx_workq_clear__dapx_workq_at
+		clear = (clear && at(tail))
+#endif
+	}
 }
 
 inline dapx_workq_drop_barrier(b)
@@ -246,6 +260,32 @@ inline dapx_workq_drop_barrier(b)
 
 /* --------------------------------------------------------------------- binds */
 
+inline dapx_rmr_set_window(window, w)
+{
+#ifndef WITHOUT_bind
+	/* swap() */
+	w = rmr_window;
+	rmr_window = window;
+	window = w;
+#endif
+#ifndef WITHOUT_dapx_rmr_set_window__dapx_window_revoke
+	dapx_window_revoke(window);
+#endif
+	window = NONE
+}
+
+/* That bind b is done: it is so, and what was there before is gone. */
+inline say_bound(b)
+{
+	assert(rmr_dead || rmr_window == (unbinds[b] -> NONE : b));
+	assert(rmr_dead || unbinds[b] || key[b]);
+	if
+	:: bound != NONE -> over[bound] = true
+	:: else
+	fi;
+	bound = (unbinds[b] -> NONE : b)
+}
+
 inline dapx_bind_settle(b, ok, w)
 {
 #ifndef WITHOUT_dapx_bind_settle__mutex_lock_nested
@@ -258,17 +298,11 @@ inline dapx_bind_settle(b, ok, w)
 	:: else ->
 		bind_listed[b] = false;
 		if
-		:: ok ->
-#ifndef WITHOUT_bind
-			/* swap() */
-			w = rmr_window;
-			rmr_window = bind_window[b];
-			bind_window[b] = w
-#endif
-		:: else
-		fi;
-		dapx_window_revoke(bind_window[b]);
-		bind_window[b] = NONE
+		:: ok -> dapx_rmr_set_window(bind_window[b], w)
+		:: else ->
+			dapx_window_revoke(bind_window[b]);
+			bind_window[b] = NONE
+		fi
 	fi;
 	w = NONE;
 	unlock(rmr_mutex);
@@ -312,30 +346,77 @@ inline dapx_rmr_binds_drop(b, w)
 
 /* ------------------------------------------------------------------ commands */
 
-inline dapx_rmr_post_bind(b, ok)
+inline dapx_rmr_bind_at_once(b, ok, w)
 {
-	atomic { assert(bind[b] == NEW); bind_there[b] = true }
-	if
-	:: !unbinds[b] -> dapx_window_create(b)
-	:: else
-	fi;
+#ifndef WITHOUT_dapx_rmr_bind_at_once__mutex_lock_nested
 	lock(rmr_mutex);
+#endif
 	rmr_touch;
-#ifndef WITHOUT_dapx_rmr_post_bind__dead
+#ifndef WITHOUT_dapx_rmr_bind_at_once__dead
 	ok = !rmr_dead;
 #endif
 	if
 	:: ok ->
-#ifndef WITHOUT_dapx_rmr_post_bind__kref_get
+#ifndef WITHOUT_dapx_rmr_bind_at_once__dapx_rmr_set_window
+		dapx_rmr_set_window(bind_window[b], w);
+#endif
+		atomic {
+			assert(barrier_index[b] == 0 || req[0] == COMPLETED);
+			assert(barrier_index[b] < 2 || req[1] == COMPLETED);
+			say_bound(b);
+			bind[b] = COMPLETED
+		}
+	:: else
+	fi;
+	w = NONE;
+	unlock(rmr_mutex)
+}
+
+inline dapx_rmr_queue_bind(b, t, ok, w)
+{
+	atomic { bind_there[b] = true; barrier_index[b] = NOWHERE }
+	lock(rmr_mutex);
+	rmr_touch;
+#ifndef WITHOUT_dapx_rmr_queue_bind__dead
+	ok = !rmr_dead;
+#endif
+	if
+	:: ok ->
+#ifndef WITHOUT_dapx_rmr_queue_bind__kref_get
 		atomic { rmr_touch; rmr_refs++ }
 #endif
 		atomic { bind[b] = WAITS; bind_listed[b] = true }
-#ifndef WITHOUT_dapx_rmr_post_bind__dapx_workq_add_barrier
+#ifndef WITHOUT_dapx_rmr_queue_bind__dapx_workq_add_barrier
 		dapx_workq_add_barrier(b)
 #endif
 	:: else
 	fi;
 	unlock(rmr_mutex);
+	if
+	:: ok ->
+		dapx_rmr_binds_pass(t, ok, w);
+		ok = true;
+		if
+		:: first != NONE -> dapx_workq_run()
+		:: else
+		fi
+	:: else -> bind_there[b] = false
+	fi
+}
+
+/* Whether an event is asked for is left open: then it is queued in any case. */
+inline dapx_rmr_post_bind(b, t, ok, w)
+{
+	assert(bind[b] == NEW);
+	if
+	:: !unbinds[b] -> dapx_window_create(b)
+	:: else
+	fi;
+	dapx_workq_clear(b, ok);
+	if
+	:: ok -> dapx_rmr_bind_at_once(b, ok, w)
+	:: ok = true; dapx_rmr_queue_bind(b, t, ok, w)
+	fi;
 	if
 	:: ok
 	:: else ->
@@ -345,7 +426,6 @@ inline dapx_rmr_post_bind(b, ok)
 		atomic {
 			bind_window[b] = NONE;
 			bind[b] = REFUSED;
-			bind_there[b] = false;
 			over[b] = true
 		}
 	fi
@@ -375,16 +455,7 @@ inline dapx_cmd_rmr_bind(b, t, ok, w)
 		ok = !ep_dead;
 		if
 		:: ok ->
-			dapx_rmr_post_bind(b, ok);
-			if
-			:: ok ->
-				dapx_rmr_binds_pass(t, ok, w);
-				if
-				:: first != NONE -> dapx_workq_run()
-				:: else
-				fi
-			:: else
-			fi
+			dapx_rmr_post_bind(b, t, ok, w)
 		:: else ->
 			bind[b] = REFUSED;
 			if
