@@ -142,7 +142,7 @@ Result<EndpointInfo> Endpoint::query() const noexcept
 namespace {
 
 Result<void> connect(int fd, ::dapx_ep_connect& argument, const ConnectOptions& options,
-                     const std::string& attempt) noexcept
+                     std::string_view attempt) noexcept
 {
     argument.deadline = detail::to_abi(options.deadline);
     argument.retry_count = options.retry_count;

@@ -101,9 +101,9 @@ std::string bytes_text(std::uint64_t bytes) noexcept
     return std::to_string(bytes) + " " + units[unit];
 }
 
-Error explain(int code, std::string_view call, const std::string& attempt) noexcept
+Error explain(int code, std::string_view call, std::string_view attempt) noexcept
 {
-    return Error(code, std::string(call), attempt + ": " + cause(code));
+    return Error(code, std::string(call), std::string(attempt) + ": " + cause(code));
 }
 
 Error explain_open(int code, const std::string& node, const std::string& sysfs) noexcept

@@ -12,7 +12,7 @@
 namespace dapx::detail {
 
 /// An Error that says "@p attempt: cause; remedy".
-[[nodiscard]] Error explain(int code, std::string_view call, const std::string& attempt) noexcept;
+[[nodiscard]] Error explain(int code, std::string_view call, std::string_view attempt) noexcept;
 
 /// Why open(2) of the device node failed. @p sysfs: where it is mounted.
 [[nodiscard]] Error explain_open(int code, const std::string& node,
