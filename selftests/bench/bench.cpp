@@ -11,6 +11,7 @@
 #include <linux/membarrier.h>
 #include <linux/perf_event.h>
 #include <map>
+#include <memory>
 #include <new>
 #include <sched.h>
 #include <sstream>
@@ -85,9 +86,15 @@ LocalGid ipv4_gid(const std::string& device)
 
 std::span<std::byte> allocate(std::size_t size)
 {
-    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (memory == MAP_FAILED)
+    constexpr std::size_t huge_page = std::size_t{2} << 20;
+    const std::size_t whole = (size + huge_page - 1) / huge_page * huge_page;
+    std::size_t space = whole + huge_page;
+    void* memory = mmap(nullptr, space, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || std::align(huge_page, whole, memory, space) == nullptr)
+        die("no memory: %m");
+    // To register pages costs less where they lie side by side: that must not be a matter of luck.
+    madvise(memory, whole, MADV_HUGEPAGE);
+    if (madvise(memory, size, MADV_POPULATE_WRITE) != 0)
         die("no memory: %m");
     return {static_cast<std::byte*>(memory), size};
 }
