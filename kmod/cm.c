@@ -13,8 +13,8 @@
 /* No longer, whatever the deadline: an address without a neighbour is unreachable. */
 #define DAPX_RESOLVE_TIMEOUT_MS 4000
 
-/* What a peer's connection manager needs to take notice of a request. */
-#define DAPX_REQUEST_TIME (HZ / 10)
+/* What a peer's connection manager needs to take notice of a message. */
+#define DAPX_NOTICE_TIME (HZ / 10)
 
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 static void dapx_cm_expel_work(struct work_struct *work);
@@ -132,17 +132,24 @@ struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep)
 	return cm;
 }
 
+/* A request, or an answer to one, is about to go. */
+void dapx_cm_says(struct dapx_cm *cm)
+{
+	/* Odd: 0 is none. */
+	WRITE_ONCE(cm->said, jiffies | 1);
+}
+
 /*
  * A peer's CM handles messages in several threads. If the reject, by which ours takes a
- * request back, overtakes that request, the peer is left with a request of nobody's;
- * who accepts it waits a minute until the CM gives up.
+ * request or an answer back, overtakes that, it is lost: who accepts the request waits a
+ * minute until the CM gives up; whose request was accepted has a connection to nobody.
  */
-static void dapx_cm_await_request(struct dapx_cm *cm)
+static void dapx_cm_await_notice(struct dapx_cm *cm)
 {
-	unsigned long asked = READ_ONCE(cm->asked), now = jiffies;
+	unsigned long said = READ_ONCE(cm->said), now = jiffies;
 
-	if (asked && time_before(now, asked + DAPX_REQUEST_TIME))
-		schedule_timeout_uninterruptible(asked + DAPX_REQUEST_TIME - now);
+	if (said && time_before(now, said + DAPX_NOTICE_TIME))
+		schedule_timeout_uninterruptible(said + DAPX_NOTICE_TIME - now);
 }
 
 /*
@@ -159,7 +166,7 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 	mutex_unlock(&cm->id_mutex);
 	if (!id)
 		return;
-	dapx_cm_await_request(cm);
+	dapx_cm_await_notice(cm);
 	rdma_destroy_id(id);
 }
 
@@ -482,7 +489,7 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return dapx_cm_request(cm, id, event);
 	/* The answer, or the end; those before it are steps on the way. */
 	if (event->event >= RDMA_CM_EVENT_CONNECT_RESPONSE)
-		WRITE_ONCE(cm->asked, 0);
+		WRITE_ONCE(cm->said, 0);
 	if (cm->ep)
 		return dapx_ep_cm_event(cm->ep, id, event);
 

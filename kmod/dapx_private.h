@@ -667,7 +667,7 @@ struct dapx_cm {
 	struct dapx_evd *evd;		/* NULL: made for an endpoint */
 	/* Attached: who gets the events. Changed with handler_mutex held. */
 	struct dapx_ep *ep;
-	unsigned long asked;		/* jiffies: when our request went; 0: it is answered */
+	unsigned long said;		/* jiffies: when our request or answer went; 0: it is answered */
 
 	/* a listener */
 	enum dapx_listen_mode mode;
@@ -700,6 +700,7 @@ extern const struct dapx_object_class dapx_cm_class;
 struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep);
 void dapx_cm_shutdown(struct dapx_cm *cm);
 void dapx_cm_disconnect(struct dapx_cm *cm);
+void dapx_cm_says(struct dapx_cm *cm);
 void dapx_cm_established(struct dapx_cm *cm);
 void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
 		       struct __kernel_sockaddr_storage *remote);

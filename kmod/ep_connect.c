@@ -198,8 +198,7 @@ static int dapx_ep_send_request(struct dapx_ep *ep, struct rdma_cm_id *id)
 	dapx_ep_update_modes(ep);
 	ep->conn_param.qp_num = ep->qp->qp_num;
 	ep->conn_param.srq = ep->srq ? 1 : 0;
-	/* Odd: 0 is none. */
-	WRITE_ONCE(ep->cm->asked, jiffies | 1);
+	dapx_cm_says(ep->cm);
 	return rdma_connect_locked(id, &ep->conn_param);
 }
 
@@ -524,6 +523,7 @@ static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 	cm->ep = ep;
 	dapx_ep_update_modes(ep);
 
+	dapx_cm_says(cm);
 	ret = dapx_ep_qp_connect(ep, cm->id);
 	if (ret)
 		rdma_reject(cm->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);

@@ -222,6 +222,45 @@ static int mute(bool muted)
 		   muted ? "blackhole" : "noqueue");
 }
 
+/*
+ * Of what leaves the second host, every other message waits: the one behind it
+ * is there first, as in a peer whose CM handles them in several threads.
+ */
+static int overtake(bool on)
+{
+	return run("tc qdisc replace dev %s root %s",
+		   getenv("DAPX_PEER_NETDEV"),
+		   on ? "netem delay 50ms reorder 100% gap 2" : "noqueue");
+}
+
+TEST_F(ep_free, passive_right_after_its_answer)
+{
+	struct dapx_event event;
+	struct listener listener;
+	unsigned int round;
+	__u32 what;
+
+	if (on_siw())
+		SKIP(return, "TCP keeps the order");
+	OK(listener_open(&self->b, &listener));
+	OK(overtake(true));
+	for (round = 0; round < 4; round++) {
+		struct ep ea, eb;
+
+		OK(ep_create(&self->a, &ea));
+		OK(ep_create(&self->b, &eb));
+		OK(ep_connect(&ea, &listener));
+		OK(listener_request(&listener, &event));
+		OK(ep_accept(&eb, event.request.cm));
+		OK(ep_destroy(&eb));
+		OK(last_word(&self->a.conn, &ea, &listener, &what));
+		OK(ep_destroy(&ea));
+		evd_drain(&self->b.conn);
+	}
+	OK(overtake(false));
+	OK(listener_close(&listener));
+}
+
 /* The peer is connected, but its word for it is lost: it hears a reject then. */
 TEST_F(ep_free, before_the_peers_last_word)
 {
