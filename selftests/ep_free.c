@@ -230,7 +230,7 @@ static int overtake(bool on)
 {
 	return run("tc qdisc replace dev %s root %s",
 		   getenv("DAPX_PEER_NETDEV"),
-		   on ? "netem delay 50ms reorder 100% gap 2" : "noqueue");
+		   on ? "netem delay 20ms reorder 100% gap 2" : "noqueue");
 }
 
 TEST_F(ep_free, passive_right_after_its_answer)
