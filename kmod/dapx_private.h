@@ -667,7 +667,7 @@ struct dapx_cm {
 	struct dapx_evd *evd;		/* NULL: made for an endpoint */
 	/* Attached: who gets the events. Changed with handler_mutex held. */
 	struct dapx_ep *ep;
-	unsigned long said;		/* jiffies: when our request or answer went; 0: it is answered */
+	unsigned long said;		/* jiffies: our request or answer went; 0: it is answered */
 
 	/* a listener */
 	enum dapx_listen_mode mode;

@@ -358,15 +358,24 @@ TEST_F(rmr, waits_for_what_is_before_it)
 		 .length = (length_),					\
 		 .access = (length_) ? REMOTE_READ : 0).out_rkey
 
+/* It happens when what is before it is done, which may be a moment later. */
+#define AWAIT_RKEY(rkey)						\
+	({								\
+		__u64 deadline = in_ms(PATIENCE_MS);			\
+									\
+		while (QUERY().out_rkey != (rkey)) {			\
+			ASSERT_GT(deadline, now_ns());			\
+			sleep_ms(1);					\
+		}							\
+	})
+
 TEST_F(rmr, unsignalled)
 {
-	__u64 deadline = in_ms(PATIENCE_MS);
 	__u32 before, behind;
 
 	OK(connect_cm(&self->ea, &self->eb));
 	before = BIND_SILENTLY(self->b.mem, 100);
-	/* With nothing in its way it is done when the call returns. */
-	EXPECT_EQ(before, QUERY().out_rkey);
+	AWAIT_RKEY(before);
 	PEER_MAY(DAPX_OP_RDMA_READ, self->b.mem, 100, before);
 	if (!on_siw()) {
 		/* There is no receive for this. */
@@ -378,18 +387,11 @@ TEST_F(rmr, unsignalled)
 		OK(ep_recv(&self->ea, 1, 0, 64));
 		OK(expect_completion(&self->b.done, 1, DAPX_STATUS_SUCCESS,
 				     NULL));
-		while (QUERY().out_rkey != behind) {
-			ASSERT_GT(deadline, now_ns());
-			sleep_ms(1);
-		}
+		AWAIT_RKEY(behind);
 		PEER_MAY(DAPX_OP_RDMA_READ, self->b.mem + 1000, 100, behind);
 	}
-	/* The bind before may be in its way for a moment yet. */
 	EXPECT_EQ(0, BIND_SILENTLY(NULL, 0));
-	while (QUERY().out_rkey) {
-		ASSERT_GT(deadline, now_ns());
-		sleep_ms(1);
-	}
+	AWAIT_RKEY(0);
 	EXPECT_EQ(0, QUERY().out_mr);
 	OK(evd_quiet(&self->b.done));
 }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <thread>
 
 #include <sys/mman.h>
 
@@ -186,6 +188,12 @@ void await_connection(dapx::Endpoint& endpoint, dapx::Evd& evd, const dapx::Addr
         }
     }
     throw Failure("interrupted");
+}
+
+void await_reader(const dapx::Context& context)
+{
+    if (dapx::has(must(context.query_device()).caps, dapx::DeviceCap::iwarp))
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 Failure lost(const dapx::Address& peer, const dapx::Event& event)

@@ -116,6 +116,10 @@ private:
 void await_connection(dapx::Endpoint& endpoint, dapx::Evd& evd, const dapx::Address& peer,
                       dapx::Deadline deadline);
 
+/// Gives the passive side of a new connection over iWARP the time to begin to read: what comes
+/// before, siw leaves unread until more comes.
+void await_reader(const dapx::Context& context);
+
 /// What to throw when @p event of a connection to @p peer is not what was waited for.
 Failure lost(const dapx::Address& peer, const dapx::Event& event);
 

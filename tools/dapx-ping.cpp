@@ -213,6 +213,7 @@ private:
             {.source = source_, .deadline = deadline, .private_data = tools::bytes_of(hello)}));
         tools::await_connection(endpoint_, evd_, peer_, deadline + 1s);
         connect_time_ = dapx::Clock::now() - start;
+        tools::await_reader(context_);
         const auto welcome = tools::message_from<Welcome>(must(endpoint_.query()).private_data);
         if (!welcome)
             throw tools::Failure("the peer's answer is not that of a dapx-ping server");

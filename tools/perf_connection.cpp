@@ -93,6 +93,7 @@ Connection::Connection(const Target& target, const Options& options, Hello hello
         {.source = target.source, .deadline = deadline, .private_data = tools::bytes_of(hello)}));
     tools::await_connection(endpoint_, evd_, peer_, deadline + 1s);
     connect_time_ = dapx::Clock::now() - start;
+    tools::await_reader(endpoint_.context());
     const auto welcome = tools::message_from<Welcome>(must(endpoint_.query()).private_data);
     if (!welcome)
         throw tools::Failure("the peer's answer is not that of a dapx-perf server");
