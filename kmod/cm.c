@@ -133,10 +133,10 @@ struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep)
 }
 
 /* A request, or an answer to one, is about to go. */
-void dapx_cm_says(struct dapx_cm *cm)
+void dapx_cm_mark_sent(struct dapx_cm *cm)
 {
 	/* Odd: 0 is none. */
-	WRITE_ONCE(cm->said, jiffies | 1);
+	WRITE_ONCE(cm->sent_at, jiffies | 1);
 }
 
 /*
@@ -146,10 +146,10 @@ void dapx_cm_says(struct dapx_cm *cm)
  */
 static void dapx_cm_await_notice(struct dapx_cm *cm)
 {
-	unsigned long said = READ_ONCE(cm->said), now = jiffies;
+	unsigned long sent_at = READ_ONCE(cm->sent_at), now = jiffies;
 
-	if (said && time_before(now, said + DAPX_NOTICE_TIME))
-		schedule_timeout_uninterruptible(said + DAPX_NOTICE_TIME - now);
+	if (sent_at && time_before(now, sent_at + DAPX_NOTICE_TIME))
+		schedule_timeout_uninterruptible(sent_at + DAPX_NOTICE_TIME - now);
 }
 
 /*
@@ -489,7 +489,7 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return dapx_cm_request(cm, id, event);
 	/* The answer, or the end; those before it are steps on the way. */
 	if (event->event >= RDMA_CM_EVENT_CONNECT_RESPONSE)
-		WRITE_ONCE(cm->said, 0);
+		WRITE_ONCE(cm->sent_at, 0);
 	if (cm->ep)
 		return dapx_ep_cm_event(cm->ep, id, event);
 

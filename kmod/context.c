@@ -265,13 +265,16 @@ static void dapx_context_destroy_listeners(struct dapx_context *ctx)
 	unsigned long handle;
 
 	xa_for_each(&ctx->objects, handle, obj) {
-		struct dapx_cm *cm = container_of(obj, struct dapx_cm, obj);
-
-		if (obj->class->type != DAPX_OBJECT_CM || !dapx_cm_listener(cm))
+		/* With a reference: callbacks of listeners still make and end objects. */
+		obj = dapx_object_get(ctx, handle, DAPX_OBJECT_CM);
+		if (IS_ERR(obj))
 			continue;
-		xa_erase(&ctx->objects, handle);
-		dapx_context_uncharge(ctx, obj);
-		obj->class->destroy(obj);
+		if (dapx_cm_listener(container_of(obj, struct dapx_cm, obj))) {
+			xa_erase(&ctx->objects, handle);
+			dapx_context_uncharge(ctx, obj);
+			obj->class->destroy(obj);
+			dapx_object_put(obj);
+		}
 		dapx_object_put(obj);
 	}
 }

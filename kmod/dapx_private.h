@@ -127,7 +127,7 @@ struct dapx_context {
 	struct list_head device_entry;	/* dapx_devices_lock */
 	struct xarray objects;
 	u32 next_object;
-	u32 vacant;			/* objects.xa_lock; see dapx_object_unpublish() */
+	u32 vacant;			/* objects.xa_lock; see dapx_object_vacate() */
 	struct xarray mrs;		/* by handle; read under RCU */
 	struct xarray rings;		/* by mmap offset */
 	u32 next_ring;
@@ -522,7 +522,7 @@ void dapx_workq_update_mode(struct dapx_workq *wq);
 int dapx_workq_run(struct dapx_workq *wq);
 void dapx_workq_limit(struct dapx_workq *wq, bool limited);
 void dapx_workq_quiesce(struct dapx_workq *wq);
-bool dapx_workq_clear(struct dapx_workq *wq);
+bool dapx_workq_is_clear(struct dapx_workq *wq);
 void dapx_workq_add_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier);
 struct dapx_barrier *dapx_workq_claim_barrier(struct dapx_workq *wq, enum dapx_status *status);
 void dapx_workq_pass_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier,
@@ -667,7 +667,7 @@ struct dapx_cm {
 	struct dapx_evd *evd;		/* NULL: made for an endpoint */
 	/* Attached: who gets the events. Changed with handler_mutex held. */
 	struct dapx_ep *ep;
-	unsigned long said;		/* jiffies: our request or answer went; 0: it is answered */
+	unsigned long sent_at;		/* jiffies: our request or answer went; 0: it is answered */
 
 	/* a listener */
 	enum dapx_listen_mode mode;
@@ -700,7 +700,7 @@ extern const struct dapx_object_class dapx_cm_class;
 struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep);
 void dapx_cm_shutdown(struct dapx_cm *cm);
 void dapx_cm_disconnect(struct dapx_cm *cm);
-void dapx_cm_says(struct dapx_cm *cm);
+void dapx_cm_mark_sent(struct dapx_cm *cm);
 void dapx_cm_established(struct dapx_cm *cm);
 void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
 		       struct __kernel_sockaddr_storage *remote);

@@ -198,7 +198,7 @@ static int dapx_ep_send_request(struct dapx_ep *ep, struct rdma_cm_id *id)
 	dapx_ep_update_modes(ep);
 	ep->conn_param.qp_num = ep->qp->qp_num;
 	ep->conn_param.srq = ep->srq ? 1 : 0;
-	dapx_cm_says(ep->cm);
+	dapx_cm_mark_sent(ep->cm);
 	return rdma_connect_locked(id, &ep->conn_param);
 }
 
@@ -523,7 +523,7 @@ static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 	cm->ep = ep;
 	dapx_ep_update_modes(ep);
 
-	dapx_cm_says(cm);
+	dapx_cm_mark_sent(cm);
 	ret = dapx_ep_qp_connect(ep, cm->id);
 	if (ret)
 		rdma_reject(cm->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);

@@ -290,7 +290,7 @@ static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct
 		}
 	}
 	cmd->out_rkey = dapx_window_rkey(&window);
-	if (!(cmd->flags & DAPX_BIND_SIGNALED) && dapx_workq_clear(&ep->sq))
+	if (!(cmd->flags & DAPX_BIND_SIGNALED) && dapx_workq_is_clear(&ep->sq))
 		ret = dapx_rmr_bind_at_once(ucmd, rmr, &window);
 	else
 		ret = dapx_rmr_queue_bind(ucmd, ep, rmr, &window);

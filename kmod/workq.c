@@ -499,7 +499,7 @@ void dapx_workq_limit(struct dapx_workq *wq, bool limited)
 }
 
 /* A barrier would be passed at once, and well: nothing that is published now is before it. */
-bool dapx_workq_clear(struct dapx_workq *wq)
+bool dapx_workq_is_clear(struct dapx_workq *wq)
 {
 	bool clear;
 

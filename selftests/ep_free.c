@@ -178,10 +178,20 @@ TEST_F(ep_free, active_at_any_moment_of_a_set_up)
 	OK(listener_close(&listener));
 }
 
+static int set_up_to_the_answer(struct host *host, struct ep *active,
+				struct listener *listener, struct ep *passive)
+{
+	struct dapx_event event;
+
+	return ep_create(host, active) || ep_create(listener->host, passive) ||
+	       ep_connect(active, listener) ||
+	       listener_request(listener, &event) ||
+	       ep_accept(passive, event.request.cm) ? -1 : 0;
+}
+
 TEST_F(ep_free, passive_at_any_moment_of_a_set_up)
 {
 	unsigned int n = count(100, 2000), round, established = 0;
-	struct dapx_event event;
 	struct listener listener;
 	__u32 what;
 
@@ -190,11 +200,7 @@ TEST_F(ep_free, passive_at_any_moment_of_a_set_up)
 	for (round = 0; round < n; round++) {
 		struct ep ea, eb;
 
-		OK(ep_create(&self->a, &ea));
-		OK(ep_create(&self->b, &eb));
-		OK(ep_connect(&ea, &listener));
-		OK(listener_request(&listener, &event));
-		OK(ep_accept(&eb, event.request.cm));
+		OK(set_up_to_the_answer(&self->a, &ea, &listener, &eb));
 		usleep(some_us());
 		OK(ep_destroy(&eb));
 		evd_drain(&self->b.conn);
@@ -235,7 +241,6 @@ static int overtake(bool on)
 
 TEST_F(ep_free, passive_right_after_its_answer)
 {
-	struct dapx_event event;
 	struct listener listener;
 	unsigned int round;
 	__u32 what;
@@ -247,11 +252,7 @@ TEST_F(ep_free, passive_right_after_its_answer)
 	for (round = 0; round < 4; round++) {
 		struct ep ea, eb;
 
-		OK(ep_create(&self->a, &ea));
-		OK(ep_create(&self->b, &eb));
-		OK(ep_connect(&ea, &listener));
-		OK(listener_request(&listener, &event));
-		OK(ep_accept(&eb, event.request.cm));
+		OK(set_up_to_the_answer(&self->a, &ea, &listener, &eb));
 		OK(ep_destroy(&eb));
 		OK(last_word(&self->a.conn, &ea, &listener, &what));
 		OK(ep_destroy(&ea));

@@ -233,15 +233,15 @@ inline dapx_workq_pass_barrier(b, ok)
 }
 
 /* Neither a bind nor a request is before what comes now; and that ends well. */
-inline dapx_workq_clear(b, clear)
+inline dapx_workq_is_clear(b, clear)
 {
 	atomic {
 		barrier_index[b] = tail;
 		dapx_workq_pass_status(clear);
-#ifndef WITHOUT_dapx_workq_clear__list_empty
+#ifndef WITHOUT_dapx_workq_is_clear__list_empty
 		clear = (clear && first == NONE);
 #endif
-#ifndef WITHOUT_dapx_workq_clear__dapx_workq_at
+#ifndef WITHOUT_dapx_workq_is_clear__dapx_workq_at
 		clear = (clear && at(tail))
 #endif
 	}
@@ -412,7 +412,7 @@ inline dapx_rmr_post_bind(b, t, ok, w)
 	:: !unbinds[b] -> dapx_window_create(b)
 	:: else
 	fi;
-	dapx_workq_clear(b, ok);
+	dapx_workq_is_clear(b, ok);
 	if
 	:: ok -> dapx_rmr_bind_at_once(b, ok, w)
 	:: ok = true; dapx_rmr_queue_bind(b, t, ok, w)
