@@ -303,6 +303,7 @@ void dapx_context_teardown(struct dapx_context *ctx, bool device_removed)
 			if (obj->class->type == DAPX_OBJECT_EVD)
 				dapx_evd_device_removed(container_of(obj, struct dapx_evd, obj));
 	}
+	dapx_objects_destroy(ctx, DAPX_OBJECT_XRCD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EVD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_PD);
 

@@ -32,6 +32,7 @@
  *	wq->lock		(bh) picking up work from a ring
  *	  evd->lock		(irq) an event ring; below each of the three
  *	keys->lock		windows' keys
+ *	dev->xrc_lock (mutex)	the XRC domains of files; below context->sem, above none
  *	objects' xa_lock
  *
  * ep->lock, cm->lock and wq->lock are never held together. A CM callback never
@@ -57,6 +58,7 @@
 #ifndef _DAPX_PRIVATE_H
 #define _DAPX_PRIVATE_H
 
+#include <linux/hashtable.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/kref.h>
@@ -98,6 +100,8 @@ struct dapx_device {
 	bool iwarp;
 	bool silent_errors;		/* of queue pairs: no event tells */
 	struct dapx_keys *keys;		/* of windows; set once, with the first */
+	struct mutex xrc_lock;
+	DECLARE_HASHTABLE(xrc_domains, 6);	/* xrc_lock: those of files, by inode */
 	u32 max_msg_size;
 };
 
@@ -225,6 +229,7 @@ union dapx_ucmd_buffer {
 	struct dapx_rmr_create rmr_create;
 	struct dapx_rmr_bind rmr_bind;
 	struct dapx_rmr_query rmr_query;
+	struct dapx_xrcd_open xrcd_open;
 };
 
 /* A command in flight. @cmd is the kernel's copy, zero where the caller's ended. */
@@ -269,6 +274,7 @@ int dapx_cmd_cm_ack(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd);
+int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd);
 
 /* -------------------------------------------------------------------- ring.c */
 
@@ -420,6 +426,18 @@ struct dapx_rmr {
 extern const struct dapx_object_class dapx_rmr_class;
 void dapx_rmr_binds_pass(struct dapx_ep *ep);
 void dapx_rmr_binds_drop(struct dapx_ep *ep);
+
+/* -------------------------------------------------------------------- xrcd.c */
+
+struct dapx_xrc_domain;
+
+/* One context's reference to a domain. */
+struct dapx_xrcd {
+	struct dapx_object obj;
+	struct dapx_xrc_domain *domain;
+};
+
+extern const struct dapx_object_class dapx_xrcd_class;
 
 /* ------------------------------------------------------------------- workq.c */
 

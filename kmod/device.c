@@ -83,6 +83,8 @@ static int dapx_device_add(struct ib_device *ibdev)
 		return -ENOMEM;
 	kref_init(&dev->kref);
 	INIT_LIST_HEAD(&dev->contexts);
+	mutex_init(&dev->xrc_lock);
+	hash_init(dev->xrc_domains);
 	dev->ibdev = ibdev;
 	dev->silent_errors = ibdev->ops.driver_id == RDMA_DRIVER_RXE;
 	dev->iwarp = rdma_protocol_iwarp(ibdev, rdma_start_port(ibdev));

@@ -104,6 +104,7 @@ static const struct dapx_ioctl_op dapx_ioctl_ops[] = {
 	DAPX_OP(RMR_CREATE, dapx_cmd_rmr_create, dapx_rmr_create, __reserved2),
 	DAPX_OP(RMR_BIND, dapx_cmd_rmr_bind, dapx_rmr_bind, __reserved),
 	DAPX_OP(RMR_QUERY, dapx_cmd_rmr_query, dapx_rmr_query, out_rkey),
+	DAPX_OP(XRCD_OPEN, dapx_cmd_xrcd_open, dapx_xrcd_open, user_data),
 };
 
 static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

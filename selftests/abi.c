@@ -249,7 +249,7 @@ static const struct reject rejects_query_object[] = {
 	REJECT_FLAGS(query_object, flags, 1ULL),
 	REJECT_HANDLE(query_object, handle),
 	REJECT(query_object, type, DAPX_OBJECT_MR, ENOENT),
-	REJECT(query_object, type, DAPX_OBJECT_RMR + 1, EINVAL),
+	REJECT(query_object, type, DAPX_OBJECT_XRCD + 1, EINVAL),
 	REJECT(query_object, type, ~0U, EINVAL),
 	{}
 };
@@ -270,7 +270,7 @@ static const struct reject rejects_free[] = {
 	REJECT_FLAGS(free, flags, 1ULL),
 	REJECT_HANDLE(free, handle),
 	REJECT(free, type, DAPX_OBJECT_EVD, ENOENT),
-	REJECT(free, type, DAPX_OBJECT_RMR + 1, EINVAL),
+	REJECT(free, type, DAPX_OBJECT_XRCD + 1, EINVAL),
 	REJECT(free, type, ~0U, EINVAL),
 	{}
 };
@@ -1302,6 +1302,25 @@ static const struct reject rejects_rmr_query[] = {
 	{}
 };
 
+static int xrcd_open(struct world *w, void *cmd)
+{
+	struct dapx_xrcd_open *c = cmd;
+
+	c->fd = memfd_create("domain", MFD_CLOEXEC);
+	c->flags = DAPX_XRCD_CREATE | DAPX_XRCD_EXCL;
+	return c->fd < 0 ? because("memfd_create: %m") : 0;
+}
+
+static const struct reject rejects_xrcd_open[] = {
+	REJECT_FLAGS(xrcd_open, flags, 3ULL),
+	REJECT(xrcd_open, flags, DAPX_XRCD_EXCL, EINVAL),
+	REJECT(xrcd_open, flags, 0, ENOENT),
+	REJECT(xrcd_open, fd, -1U, EINVAL),
+	REJECT(xrcd_open, fd, 1U << 30, EBADF),
+	ANY(xrcd_open, user_data),
+	{}
+};
+
 /* ---- the tests, once for each scene ---- */
 
 FIXTURE(cmd)
@@ -1456,6 +1475,8 @@ FIXTURE_VARIANT_ADD(cmd, rmr_unbind)
 	SCENE(rmr_unbind, rmr_bind, RMR_BIND, rmr_unbind, OUTS);
 FIXTURE_VARIANT_ADD(cmd, rmr_query)
 	SCENE(rmr_query, rmr_query, RMR_QUERY, rmr_query, OUTS);
+FIXTURE_VARIANT_ADD(cmd, xrcd_open)
+	SCENE(xrcd_open, xrcd_open, XRCD_OPEN, xrcd_open, OUTS);
 
 /* Sets up the scene, and puts the good call into @cmd. */
 #define SET_SCENE()							\
@@ -1708,7 +1729,7 @@ TEST(unknown_command)
 	ASSERT_LE(0, fd);
 	OK(host_set_up(&a, 0));
 	for (nr = 0; nr < 256; nr++) {
-		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_RMR_QUERY)
+		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_XRCD_OPEN)
 			continue;
 		EXPECT_ERRNO(ENOTTY, ioctl(fd, _IO(DAPX_TYPE, nr), &cmd));
 		EXPECT_ERRNO(ENOTTY, ioctl(a.fd, _IO(DAPX_TYPE, nr), &cmd));

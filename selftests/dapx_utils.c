@@ -293,6 +293,11 @@ static const struct span outs_rmr_query[] = {
 	{}
 };
 
+static const struct span outs_xrcd_open[] = {
+	OUT(xrcd_open, out_xrcd),
+	{}
+};
+
 static const struct span outs_evd_create[] = {
 	OUT(evd_create, out_evd),
 	OUT(evd_create, out_ring),

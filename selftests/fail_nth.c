@@ -572,6 +572,19 @@ static int for_rmr_bind(struct stage *s, void *cmd)
 	return 0;
 }
 
+/* Exclusively: a domain that a try left over shows in the next one. */
+static int for_xrcd_open(struct stage *s, void *cmd)
+{
+	struct dapx_xrcd_open *c = cmd;
+	static int file = -1;
+
+	if (file < 0)
+		file = memfd_create("domain", MFD_CLOEXEC);
+	c->fd = file;
+	c->flags = DAPX_XRCD_CREATE | DAPX_XRCD_EXCL;
+	return file < 0 ? because("memfd_create: %m") : 0;
+}
+
 /* ---- the tests, once for each scene ---- */
 
 FIXTURE(fail)
@@ -672,6 +685,8 @@ FIXTURE_VARIANT_ADD(fail, rmr_create)
 FIXTURE_VARIANT_ADD(fail, rmr_bind) FAIL(rmr_bind, RMR_BIND, for_rmr_bind);
 FIXTURE_VARIANT_ADD(fail, rmr_query)
 	FAIL(rmr_query, RMR_QUERY, for_rmr_query);
+FIXTURE_VARIANT_ADD(fail, xrcd_open)
+	FAIL_MAKING(xrcd_open, XRCD_OPEN, for_xrcd_open, out_xrcd);
 
 FIXTURE_SETUP(fail)
 {

@@ -37,7 +37,9 @@
  *  - EBUSY: in use by another object; nothing was changed
  *  - EPERM: the caller is not the process that opened the file
  *  - EACCES: the memory does not give the rights that are asked for; a port
- *    below 1024 without privilege
+ *    below 1024 without privilege; a file that the caller may not write
+ *  - EBADF: not an open descriptor
+ *  - EEXIST: what was to be made exclusively is there already
  *  - ENODEV: no RDMA device of this name, or not in this network namespace
  *  - EIO: the device was removed; nothing but closing the file makes sense
  *  - ENOMEM: no memory, or more than RLIMIT_MEMLOCK
@@ -85,6 +87,7 @@ enum dapx_cmd {
 	DAPX_CMD_RMR_CREATE,
 	DAPX_CMD_RMR_BIND,
 	DAPX_CMD_RMR_QUERY,
+	DAPX_CMD_XRCD_OPEN,
 };
 
 #define DAPX_DEVICE_NAME_MAX 64
@@ -103,6 +106,7 @@ enum dapx_cmd {
  * @DAPX_OBJECT_CM: connection manager id: active, listening, or a connection
  *	request that waits for its answer
  * @DAPX_OBJECT_RMR: remote memory region: a window of an MR for peers
+ * @DAPX_OBJECT_XRCD: a reference to an XRC domain
  */
 enum dapx_object_type {
 	DAPX_OBJECT_ANY = 0,
@@ -113,6 +117,7 @@ enum dapx_object_type {
 	DAPX_OBJECT_EP = 5,
 	DAPX_OBJECT_CM = 6,
 	DAPX_OBJECT_RMR = 7,
+	DAPX_OBJECT_XRCD = 8,
 };
 
 /**
@@ -1578,5 +1583,46 @@ struct dapx_rmr_query {
 };
 
 #define DAPX_RMR_QUERY _IO(DAPX_TYPE, DAPX_CMD_RMR_QUERY)
+
+/**
+ * enum dapx_xrcd_flags - How to open an XRC domain
+ * @DAPX_XRCD_CREATE: make the domain if there is none
+ * @DAPX_XRCD_EXCL: with DAPX_XRCD_CREATE: EEXIST if there is one
+ */
+enum dapx_xrcd_flags {
+	DAPX_XRCD_CREATE = 1 << 0,
+	DAPX_XRCD_EXCL = 1 << 1,
+};
+
+/**
+ * struct dapx_xrcd_open - ioctl(DAPX_XRCD_OPEN): open an XRC domain
+ * @size: sizeof(struct dapx_xrcd_open)
+ * @flags: enum dapx_xrcd_flags
+ * @fd: a regular file, or -1
+ * @out_xrcd: handle
+ * @user_data: given back by DAPX_QUERY_OBJECT
+ *
+ * A domain is of the device and of the file's inode: all who open it by that
+ * file, whatever name or descriptor they have it by, share it. To see whether
+ * there is one and to make it is one step. The caller must be allowed to write
+ * the file, in the mount that it was opened in (EACCES); the descriptor's own
+ * mode does not matter. The domain outlives descriptor and name, and keeps the
+ * file system mounted.
+ *
+ * With @fd -1 the domain is the caller's own, and DAPX_XRCD_CREATE has to be
+ * there alone.
+ *
+ * Each open is a reference of its own; DAPX_FREE gives it back (EBUSY while it is
+ * used), and the last one ends the domain.
+ */
+struct dapx_xrcd_open {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 out_xrcd;
+	__aligned_u64 user_data;
+};
+
+#define DAPX_XRCD_OPEN _IO(DAPX_TYPE, DAPX_CMD_XRCD_OPEN)
 
 #endif /* _UAPI_DAPX_H */

@@ -205,4 +205,32 @@ Error explain_mr(int code, std::uint64_t length) noexcept
     return Error(code, "DAPX_MR_CREATE", std::move(text));
 }
 
+Error explain_xrcd(int code) noexcept
+{
+    std::string text = "cannot open the XRC domain: ";
+    switch (code) {
+    case EINVAL:
+        text += "it takes a regular file and 0, O_CREAT or O_CREAT|O_EXCL; without a file (-1) "
+                "O_CREAT alone";
+        break;
+    case EBADF:
+        text += "the file descriptor is not open, or was opened with O_PATH";
+        break;
+    case ENOENT:
+        text += "no process has one open for this file; start the one that makes it, or pass "
+                "O_CREAT";
+        break;
+    case EEXIST:
+        text += "another process has made one for this file; open it without O_EXCL, or choose "
+                "another file";
+        break;
+    case EACCES:
+        text += "you may not write the file; who shares the domain needs that right (chmod)";
+        break;
+    default:
+        text += cause(code);
+    }
+    return Error(code, "DAPX_XRCD_OPEN", std::move(text));
+}
+
 } // namespace dapx::detail

@@ -25,6 +25,9 @@ namespace dapx::detail {
 /// Why DAPX_MR_CREATE failed. @p length: bytes.
 [[nodiscard]] Error explain_mr(int code, std::uint64_t length) noexcept;
 
+/// Why DAPX_XRCD_OPEN failed.
+[[nodiscard]] Error explain_xrcd(int code) noexcept;
+
 /// "8 MiB", "64 KiB", "100 bytes": whole units only.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes) noexcept;
 

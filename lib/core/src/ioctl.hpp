@@ -56,6 +56,7 @@ DAPX_COMMAND(dapx_cm_ack, DAPX_CM_ACK, true);
 DAPX_COMMAND(dapx_rmr_create, DAPX_RMR_CREATE, true);
 DAPX_COMMAND(dapx_rmr_bind, DAPX_RMR_BIND, true);
 DAPX_COMMAND(dapx_rmr_query, DAPX_RMR_QUERY, true);
+DAPX_COMMAND(dapx_xrcd_open, DAPX_XRCD_OPEN, true);
 
 #undef DAPX_COMMAND
 

@@ -205,6 +205,9 @@ int FakeModule::run(unsigned long request, void* argument)
     case DAPX_RMR_BIND:
         as<dapx_rmr_bind>(argument).out_rkey = 0x4321;
         return 0;
+    case DAPX_XRCD_OPEN:
+        as<dapx_xrcd_open>(argument).out_xrcd = add(DAPX_OBJECT_XRCD);
+        return 0;
     case DAPX_RMR_QUERY: {
         auto& query = as<dapx_rmr_query>(argument);
         query.out_mr = 3;

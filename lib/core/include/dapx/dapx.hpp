@@ -23,3 +23,4 @@
 #include <dapx/ring.hpp>
 #include <dapx/rmr.hpp>
 #include <dapx/srq.hpp>
+#include <dapx/xrc_domain.hpp>

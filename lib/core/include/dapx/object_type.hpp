@@ -17,6 +17,7 @@ enum class ObjectType : std::uint32_t {
     ep = DAPX_OBJECT_EP,
     cm = DAPX_OBJECT_CM,
     rmr = DAPX_OBJECT_RMR,
+    xrcd = DAPX_OBJECT_XRCD,
 };
 
 } // namespace dapx

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: XRC domains, which processes share that have the same file
+ *
+ * A domain is of a device and an inode, or of a device and whoever made it. It holds
+ * the file's path: so its file system stays mounted, and the inode the same. It does
+ * not hold the open file, which has an end of its own that others wait for (locks,
+ * "text file busy").
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/hash.h>
+#include <linux/mount.h>
+#include <linux/path.h>
+#include <linux/slab.h>
+
+#include "dapx_private.h"
+
+struct dapx_xrc_domain {
+	struct dapx_device *dev;	/* while it is open, a context of that device is */
+	struct path path;		/* mnt NULL: of no file */
+	struct hlist_node node;		/* dev->xrc_domains */
+	unsigned int opens;		/* dev->xrc_lock */
+};
+
+static struct dapx_xrc_domain *dapx_xrc_domain_find(struct dapx_device *dev,
+						    const struct inode *inode)
+{
+	struct dapx_xrc_domain *domain;
+
+	hash_for_each_possible(dev->xrc_domains, domain, node, (unsigned long)inode)
+		if (d_inode(domain->path.dentry) == inode)
+			return domain;
+	return NULL;
+}
+
+/* @path NULL: of no file. */
+static struct dapx_xrc_domain *dapx_xrc_domain_create(struct dapx_device *dev,
+						      const struct path *path)
+{
+	struct dapx_xrc_domain *domain;
+
+	domain = kzalloc(sizeof(*domain), GFP_KERNEL_ACCOUNT);
+	if (!domain)
+		return ERR_PTR(-ENOMEM);
+	domain->dev = dev;
+	domain->opens = 1;
+	if (!path)
+		return domain;
+	domain->path = *path;
+	path_get(&domain->path);
+	hash_add(dev->xrc_domains, &domain->node, (unsigned long)d_inode(path->dentry));
+	return domain;
+}
+
+/* To look and to make is one step, for all processes. */
+static struct dapx_xrc_domain *dapx_xrc_domain_open(struct dapx_device *dev,
+						    const struct path *path, u32 flags)
+{
+	struct dapx_xrc_domain *domain;
+
+	mutex_lock(&dev->xrc_lock);
+	domain = dapx_xrc_domain_find(dev, d_inode(path->dentry));
+	if (domain && flags & DAPX_XRCD_EXCL)
+		domain = ERR_PTR(-EEXIST);
+	else if (domain)
+		domain->opens++;
+	else if (flags & DAPX_XRCD_CREATE)
+		domain = dapx_xrc_domain_create(dev, path);
+	else
+		domain = ERR_PTR(-ENOENT);
+	mutex_unlock(&dev->xrc_lock);
+	return domain;
+}
+
+static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain)
+{
+	struct dapx_device *dev = domain->dev;
+	bool last;
+
+	mutex_lock(&dev->xrc_lock);
+	last = !--domain->opens;
+	if (last)
+		hash_del(&domain->node);
+	mutex_unlock(&dev->xrc_lock);
+	if (!last)
+		return;
+	path_put(&domain->path);
+	kfree(domain);
+}
+
+/* Not by descriptors of which many share an inode, nor by a file that one may only read. */
+static int dapx_xrcd_check_file(struct file *file)
+{
+	if (!S_ISREG(file_inode(file)->i_mode))
+		return -EINVAL;
+	/* One answer for all reasons: EPERM and EIO would say something else of the context. */
+	if (__mnt_is_readonly(file->f_path.mnt) || file_permission(file, MAY_WRITE))
+		return -EACCES;
+	return 0;
+}
+
+static struct dapx_xrc_domain *dapx_xrcd_domain(struct dapx_device *dev,
+						const struct dapx_xrcd_open *cmd)
+{
+	struct dapx_xrc_domain *domain;
+	struct file *file;
+	int ret;
+
+	if (cmd->fd == -1)
+		return cmd->flags == DAPX_XRCD_CREATE ? dapx_xrc_domain_create(dev, NULL) :
+							ERR_PTR(-EINVAL);
+	file = fget(cmd->fd);
+	if (!file)
+		return ERR_PTR(-EBADF);
+	ret = dapx_xrcd_check_file(file);
+	domain = ret ? ERR_PTR(ret) : dapx_xrc_domain_open(dev, &file->f_path, cmd->flags);
+	fput(file);
+	return domain;
+}
+
+int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
+{
+	struct dapx_xrcd_open *cmd = ucmd->cmd;
+	struct dapx_context *ctx = ucmd->ctx;
+	struct dapx_object *obj;
+	struct dapx_xrcd *xrcd;
+	int ret;
+
+	if (cmd->flags & ~(DAPX_XRCD_CREATE | DAPX_XRCD_EXCL))
+		return -EOPNOTSUPP;
+	if (cmd->flags == DAPX_XRCD_EXCL)
+		return -EINVAL;
+	obj = dapx_object_alloc(ctx, &dapx_xrcd_class);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	xrcd = container_of(obj, struct dapx_xrcd, obj);
+	xrcd->obj.user_data = cmd->user_data;
+	xrcd->domain = dapx_xrcd_domain(ctx->dev, cmd);
+	if (IS_ERR(xrcd->domain)) {
+		ret = PTR_ERR(xrcd->domain);
+		goto err_abort;
+	}
+	cmd->out_xrcd = obj->handle;
+	ret = dapx_respond(ucmd);
+	if (ret)
+		goto err_domain;
+	dapx_object_publish(obj);
+	return 0;
+
+err_domain:
+	dapx_xrc_domain_close(xrcd->domain);
+err_abort:
+	dapx_object_abort(obj);
+	return ret;
+}
+
+static void dapx_xrcd_destroy(struct dapx_object *obj)
+{
+	dapx_xrc_domain_close(container_of(obj, struct dapx_xrcd, obj)->domain);
+}
+
+const struct dapx_object_class dapx_xrcd_class = {
+	.type = DAPX_OBJECT_XRCD,
+	.size = sizeof(struct dapx_xrcd),
+	.destroy = dapx_xrcd_destroy,
+};
