@@ -583,6 +583,11 @@ struct dapx_srq {
 extern const struct dapx_object_class dapx_srq_class;
 int dapx_srq_doorbell(struct dapx_srq *srq);
 
+/* ---------------------------------------------------------------------- qp.c */
+
+int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_attr *step,
+		       struct ib_qp_attr *attr, int *mask);
+
 /* ---------------------------------------------------------------------- ep.c */
 
 /* What ep->work has to do. */

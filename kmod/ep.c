@@ -4,7 +4,6 @@
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
-#include <rdma/ib_cache.h>
 
 #include "dapx_private.h"
 #include "trace.h"
@@ -1194,88 +1193,35 @@ out:
 	return ret;
 }
 
-static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_ep_modify *cmd)
+static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step)
 {
-	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
-	struct ib_qp_attr attr = {};
+	static const struct {
+		enum ib_qp_state qp_from;
+		enum dapx_ep_state from;
+		enum dapx_ep_state to;
+	} steps[] = {
+		[DAPX_QP_INIT] = { IB_QPS_RESET, DAPX_EP_UNCONNECTED, DAPX_EP_UNCONNECTED },
+		[DAPX_QP_RTR] = { IB_QPS_INIT, DAPX_EP_UNCONNECTED, DAPX_EP_COMPLETION_PENDING },
+		[DAPX_QP_RTS] = { IB_QPS_RTR, DAPX_EP_COMPLETION_PENDING, DAPX_EP_CONNECTED },
+	};
+	struct dapx_device *dev = ep->obj.ctx->dev;
 	enum dapx_ep_state from, to;
-	union ib_gid dgid;
-	u32 port;
+	struct ib_qp_attr attr;
 	int mask, ret;
 
-	if (ep->obj.ctx->dev->iwarp)
+	if (dev->iwarp)
 		return -EOPNOTSUPP;
 	if (!ep->qp || ep->cm)
 		return -EBADFD;
-
-	switch (cmd->qp_state) {
-	case DAPX_QP_INIT:
-		if (!rdma_is_port_valid(ibdev, cmd->port) ||
-		    cmd->pkey_index >= ibdev->port_data[cmd->port].immutable.pkey_tbl_len)
-			return -EINVAL;
-		if (ep->qp_state != IB_QPS_RESET)
-			return -EBADFD;
-		from = DAPX_EP_UNCONNECTED;
-		to = DAPX_EP_UNCONNECTED;
-		attr.qp_state = IB_QPS_INIT;
-		attr.pkey_index = cmd->pkey_index;
-		attr.port_num = cmd->port;
-		attr.qp_access_flags = dapx_ep_access_flags(ep);
-		mask = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS;
-		break;
-	case DAPX_QP_RTR:
-		port = ep->port;
-		if (cmd->dest_qp_num >= BIT(24) || cmd->rq_psn >= BIT(24) ||
-		    cmd->path_mtu < IB_MTU_256 || cmd->path_mtu > IB_MTU_4096 ||
-		    cmd->min_rnr_timer > 31 || cmd->sl > 15 ||
-		    cmd->max_dest_rd_atomic > min(ibdev->attrs.max_qp_rd_atom, U8_MAX))
-			return -EINVAL;
-		if (ep->qp_state != IB_QPS_INIT)
-			return -EBADFD;
-		if (cmd->sgid_index >= ibdev->port_data[port].immutable.gid_tbl_len ||
-		    (cmd->dlid && rdma_protocol_roce(ibdev, port)))
-			return -EINVAL;
-		from = DAPX_EP_UNCONNECTED;
-		to = DAPX_EP_COMPLETION_PENDING;
-		memcpy(dgid.raw, cmd->dgid, sizeof(dgid.raw));
-		attr.qp_state = IB_QPS_RTR;
-		attr.path_mtu = cmd->path_mtu;
-		attr.dest_qp_num = cmd->dest_qp_num;
-		attr.rq_psn = cmd->rq_psn;
-		attr.max_dest_rd_atomic = cmd->max_dest_rd_atomic;
-		attr.min_rnr_timer = cmd->min_rnr_timer;
-		attr.ah_attr.type = rdma_ah_find_type(ibdev, port);
-		rdma_ah_set_port_num(&attr.ah_attr, port);
-		rdma_ah_set_sl(&attr.ah_attr, cmd->sl);
-		rdma_ah_set_dlid(&attr.ah_attr, cmd->dlid);
-		rdma_ah_set_grh(&attr.ah_attr, &dgid, 0, cmd->sgid_index, cmd->hop_limit,
-				cmd->traffic_class);
-		mask = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
-		       IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER;
-		break;
-	case DAPX_QP_RTS:
-		if (cmd->sq_psn >= BIT(24) || cmd->timeout > 31 || cmd->retry_count > 7 ||
-		    cmd->rnr_retry > 7 ||
-		    cmd->max_rd_atomic > min(ibdev->attrs.max_qp_init_rd_atom, U8_MAX))
-			return -EINVAL;
-		if (ep->qp_state != IB_QPS_RTR)
-			return -EBADFD;
-		from = DAPX_EP_COMPLETION_PENDING;
-		to = DAPX_EP_CONNECTED;
-		attr.qp_state = IB_QPS_RTS;
-		attr.sq_psn = cmd->sq_psn;
-		attr.timeout = cmd->timeout;
-		attr.retry_cnt = cmd->retry_count;
-		attr.rnr_retry = cmd->rnr_retry;
-		attr.max_rd_atomic = cmd->max_rd_atomic;
-		mask = IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
-		       IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC;
-		break;
-	default:
-		return -EINVAL;
-	}
-	if (READ_ONCE(ep->state) != from)
+	ret = dapx_qp_attr_build(dev, ep->port, step, &attr, &mask);
+	if (ret)
+		return ret;
+	from = steps[step->state].from;
+	to = steps[step->state].to;
+	if (ep->qp_state != steps[step->state].qp_from || READ_ONCE(ep->state) != from)
 		return -EBADFD;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		attr.qp_access_flags = dapx_ep_access_flags(ep);
 
 	ret = dapx_ep_qp_modify(ep, &attr, mask);
 	/* A queue pair in error; a GID index without a GID. */
@@ -1283,10 +1229,10 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_ep_modify *cm
 		return ret == -ECANCELED ? -EBADFD : ret == -ENODATA ? -EINVAL : ret;
 
 	spin_lock_irq(&ep->lock);
-	if (cmd->qp_state == DAPX_QP_INIT)
-		ep->port = cmd->port;
-	else if (cmd->qp_state == DAPX_QP_RTR)
-		ep->remote_qp_num = cmd->dest_qp_num;
+	if (step->state == DAPX_QP_INIT)
+		ep->port = step->port;
+	else if (step->state == DAPX_QP_RTR)
+		ep->remote_qp_num = step->dest_qp_num;
 	/* A message may have broken it already. */
 	if (ep->state == from && from != to)
 		dapx_ep_set_state(ep, to);
@@ -1308,14 +1254,14 @@ int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
 			  DAPX_EP_MODIFY_RD_ATOMIC | DAPX_EP_MODIFY_USER_DATA |
 			  DAPX_EP_MODIFY_QP))
 		return -EOPNOTSUPP;
-	if (memchr_inv(cmd->__reserved, 0, sizeof(cmd->__reserved)) ||
+	if (cmd->__reserved || memchr_inv(cmd->qp.__reserved, 0, sizeof(cmd->qp.__reserved)) ||
 	    (cmd->mask & DAPX_EP_MODIFY_QP && cmd->mask != DAPX_EP_MODIFY_QP))
 		return -EINVAL;
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
 	if (cmd->mask & DAPX_EP_MODIFY_QP)
-		ret = dapx_ep_modify_qp(ep, cmd);
+		ret = dapx_ep_modify_qp(ep, &cmd->qp);
 	else
 		ret = dapx_ep_modify_fields(ep, cmd);
 	dapx_ep_unlock(ep);

@@ -89,7 +89,7 @@ static const struct dapx_ioctl_op dapx_ioctl_ops[] = {
 	DAPX_OP(SRQ_CREATE, dapx_cmd_srq_create, dapx_srq_create, out_ring),
 	DAPX_OP(EP_CREATE, dapx_cmd_ep_create, dapx_ep_create, out_recv_ring),
 	DAPX_OP(EP_QUERY, dapx_cmd_ep_query, dapx_ep_query, out_recv_ring),
-	DAPX_OP(EP_MODIFY, dapx_cmd_ep_modify, dapx_ep_modify, __reserved),
+	DAPX_OP(EP_MODIFY, dapx_cmd_ep_modify, dapx_ep_modify, qp),
 	DAPX_OP(EP_CONNECT, dapx_cmd_ep_connect, dapx_ep_connect, private_data),
 	DAPX_OP(EP_ACCEPT, dapx_cmd_ep_accept, dapx_ep_accept, private_data),
 	DAPX_OP(EP_DISCONNECT, dapx_cmd_ep_disconnect, dapx_ep_disconnect, __reserved),

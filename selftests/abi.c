@@ -628,7 +628,8 @@ static const struct reject rejects_ep_modify[] = {
 	REJECT_OVER(ep_modify, max_rd_atomic, out_max_rd_atomic),
 	REJECT_OVER(ep_modify, max_dest_rd_atomic, out_max_dest_rd_atomic),
 	ANY(ep_modify, user_data),
-	REJECT_BYTES(ep_modify, __reserved),
+	REJECT(ep_modify, __reserved, 1, EINVAL),
+	REJECT_BYTES(ep_modify, qp.__reserved),
 	{}
 };
 
@@ -641,8 +642,8 @@ static int ep_modify_init(struct world *w, void *cmd)
 		return -1;
 	c->ep = ep->handle;
 	c->mask = DAPX_EP_MODIFY_QP;
-	c->qp_state = DAPX_QP_INIT;
-	c->port = 1;
+	c->qp.state = DAPX_QP_INIT;
+	c->qp.port = 1;
 	return 0;
 }
 
@@ -650,17 +651,17 @@ static void port_too_high(struct world *w, void *cmd)
 {
 	struct dapx_ep_modify *c = cmd;
 
-	c->port = w->a.limits.out_ports + 1;
+	c->qp.port = w->a.limits.out_ports + 1;
 }
 
 static const struct reject rejects_ep_modify_init[] = {
 	REJECT(ep_modify, mask, DAPX_EP_MODIFY_QP | DAPX_EP_MODIFY_USER_DATA, EINVAL),
-	REJECT(ep_modify, qp_state, 0, EINVAL),
-	REJECT(ep_modify, qp_state, DAPX_QP_RTS + 1, EINVAL),
-	REJECT(ep_modify, qp_state, DAPX_QP_RTS, EBADFD),
-	REJECT(ep_modify, port, 0, EINVAL),
-	REJECT_BY(ep_modify, port, port_too_high, EINVAL),
-	REJECT(ep_modify, pkey_index, 0xffff, EINVAL),
+	REJECT(ep_modify, qp.state, 0, EINVAL),
+	REJECT(ep_modify, qp.state, DAPX_QP_RTS + 1, EINVAL),
+	REJECT(ep_modify, qp.state, DAPX_QP_RTS, EBADFD),
+	REJECT(ep_modify, qp.port, 0, EINVAL),
+	REJECT_BY(ep_modify, qp.port, port_too_high, EINVAL),
+	REJECT(ep_modify, qp.pkey_index, 0xffff, EINVAL),
 	{}
 };
 
@@ -672,33 +673,33 @@ static int ep_modify_rtr(struct world *w, void *cmd)
 	int index;
 
 	index = host_gid_index(&w->a, gid);
-	if (!ep || index < 0 || host_gid_index(&w->b, c->dgid) < 0 ||
+	if (!ep || index < 0 || host_gid_index(&w->b, c->qp.dgid) < 0 ||
 	    qp_init(ep))
 		return -1;
 	c->ep = ep->handle;
 	c->mask = DAPX_EP_MODIFY_QP;
-	c->qp_state = DAPX_QP_RTR;
-	c->dest_qp_num = 17;
-	c->sgid_index = index;
-	c->path_mtu = 3;
-	c->hop_limit = 64;
-	c->max_dest_rd_atomic = 1;
+	c->qp.state = DAPX_QP_RTR;
+	c->qp.dest_qp_num = 17;
+	c->qp.sgid_index = index;
+	c->qp.path_mtu = 3;
+	c->qp.hop_limit = 64;
+	c->qp.max_dest_rd_atomic = 1;
 	return 0;
 }
 
 static const struct reject rejects_ep_modify_rtr[] = {
-	REJECT(ep_modify, dest_qp_num, 1 << 24, EINVAL),
-	REJECT(ep_modify, rq_psn, 1 << 24, EINVAL),
-	REJECT(ep_modify, dlid, 1, EINVAL),
-	REJECT(ep_modify, sgid_index, 255, EINVAL),
-	REJECT(ep_modify, sl, 16, EINVAL),
-	REJECT(ep_modify, path_mtu, 0, EINVAL),
-	REJECT(ep_modify, path_mtu, 6, EINVAL),
-	REJECT(ep_modify, min_rnr_timer, 32, EINVAL),
-	REJECT_OVER(ep_modify, max_dest_rd_atomic, out_max_dest_rd_atomic),
-	UNKNOWABLE(ep_modify, dgid),
-	ANY(ep_modify, hop_limit),
-	ANY(ep_modify, traffic_class),
+	REJECT(ep_modify, qp.dest_qp_num, 1 << 24, EINVAL),
+	REJECT(ep_modify, qp.rq_psn, 1 << 24, EINVAL),
+	REJECT(ep_modify, qp.dlid, 1, EINVAL),
+	REJECT(ep_modify, qp.sgid_index, 255, EINVAL),
+	REJECT(ep_modify, qp.sl, 16, EINVAL),
+	REJECT(ep_modify, qp.path_mtu, 0, EINVAL),
+	REJECT(ep_modify, qp.path_mtu, 6, EINVAL),
+	REJECT(ep_modify, qp.min_rnr_timer, 32, EINVAL),
+	REJECT_OVER(ep_modify, qp.max_dest_rd_atomic, out_max_dest_rd_atomic),
+	UNKNOWABLE(ep_modify, qp.dgid),
+	ANY(ep_modify, qp.hop_limit),
+	ANY(ep_modify, qp.traffic_class),
 	{}
 };
 
@@ -713,19 +714,19 @@ static int ep_modify_rts(struct world *w, void *cmd)
 		return -1;
 	c->ep = ep->handle;
 	c->mask = DAPX_EP_MODIFY_QP;
-	c->qp_state = DAPX_QP_RTS;
-	c->timeout = 14;
-	c->retry_count = 7;
-	c->rnr_retry = 7;
+	c->qp.state = DAPX_QP_RTS;
+	c->qp.timeout = 14;
+	c->qp.retry_count = 7;
+	c->qp.rnr_retry = 7;
 	return 0;
 }
 
 static const struct reject rejects_ep_modify_rts[] = {
-	REJECT(ep_modify, sq_psn, 1 << 24, EINVAL),
-	REJECT(ep_modify, timeout, 32, EINVAL),
-	REJECT(ep_modify, retry_count, 8, EINVAL),
-	REJECT(ep_modify, rnr_retry, 8, EINVAL),
-	REJECT_OVER(ep_modify, max_rd_atomic, out_max_rd_atomic),
+	REJECT(ep_modify, qp.sq_psn, 1 << 24, EINVAL),
+	REJECT(ep_modify, qp.timeout, 32, EINVAL),
+	REJECT(ep_modify, qp.retry_count, 8, EINVAL),
+	REJECT(ep_modify, qp.rnr_retry, 8, EINVAL),
+	REJECT_OVER(ep_modify, qp.max_rd_atomic, out_max_rd_atomic),
 	{}
 };
 

@@ -1579,8 +1579,8 @@ int qp_init(struct ep *ep)
 	struct dapx_ep_modify cmd = {
 		.ep = ep->handle,
 		.mask = DAPX_EP_MODIFY_QP,
-		.qp_state = DAPX_QP_INIT,
-		.port = 1,
+		.qp.state = DAPX_QP_INIT,
+		.qp.port = 1,
 	};
 
 	if (_test_cmd_ep_modify(ep->host->fd, &cmd))
@@ -1594,11 +1594,11 @@ int qp_rtr(struct ep *ep, __u32 dest_qp_num, const __u8 dgid[16],
 	struct dapx_ep_modify cmd = {
 		.ep = ep->handle,
 		.mask = DAPX_EP_MODIFY_QP,
-		.qp_state = DAPX_QP_RTR,
-		.dest_qp_num = dest_qp_num,
-		.hop_limit = 64,
-		.min_rnr_timer = 1,
-		.max_dest_rd_atomic = 8,
+		.qp.state = DAPX_QP_RTR,
+		.qp.dest_qp_num = dest_qp_num,
+		.qp.hop_limit = 64,
+		.qp.min_rnr_timer = 1,
+		.qp.max_dest_rd_atomic = 8,
 	};
 	__u8 sgid[16];
 	int index;
@@ -1606,9 +1606,9 @@ int qp_rtr(struct ep *ep, __u32 dest_qp_num, const __u8 dgid[16],
 	index = host_gid_index(ep->host, sgid);
 	if (index < 0)
 		return -1;
-	cmd.path_mtu = options ? options->path_mtu : usual_options.path_mtu;
-	cmd.sgid_index = index;
-	memcpy(cmd.dgid, dgid, sizeof(cmd.dgid));
+	cmd.qp.path_mtu = options ? options->path_mtu : usual_options.path_mtu;
+	cmd.qp.sgid_index = index;
+	memcpy(cmd.qp.dgid, dgid, sizeof(cmd.qp.dgid));
 	if (_test_cmd_ep_modify(ep->host->fd, &cmd))
 		return because("DAPX_EP_MODIFY to RTR: %m");
 	return 0;
@@ -1619,15 +1619,15 @@ int qp_rts(struct ep *ep, const struct qp_options *options)
 	struct dapx_ep_modify cmd = {
 		.ep = ep->handle,
 		.mask = DAPX_EP_MODIFY_QP,
-		.qp_state = DAPX_QP_RTS,
-		.max_rd_atomic = 8,
+		.qp.state = DAPX_QP_RTS,
+		.qp.max_rd_atomic = 8,
 	};
 
 	if (!options)
 		options = &usual_options;
-	cmd.timeout = options->timeout;
-	cmd.retry_count = options->retry_count;
-	cmd.rnr_retry = options->rnr_retry;
+	cmd.qp.timeout = options->timeout;
+	cmd.qp.retry_count = options->retry_count;
+	cmd.qp.rnr_retry = options->rnr_retry;
 	if (_test_cmd_ep_modify(ep->host->fd, &cmd))
 		return because("DAPX_EP_MODIFY to RTS: %m");
 	return 0;

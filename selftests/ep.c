@@ -362,8 +362,8 @@ TEST_F(ep, no_qp_numbers_on_iwarp)
 	if (!NO_QP_NUMBERS)
 		SKIP(return, "%s has them", self->a.device);
 	test_err(EOPNOTSUPP, ep_modify, self->a.fd, .ep = self->ea.handle,
-		 .mask = DAPX_EP_MODIFY_QP, .qp_state = DAPX_QP_INIT,
-		 .port = 1);
+		 .mask = DAPX_EP_MODIFY_QP, .qp.state = DAPX_QP_INIT,
+		 .qp.port = 1);
 	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&self->ea));
 }
 

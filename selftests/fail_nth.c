@@ -355,8 +355,8 @@ static int for_ep_modify_init(struct stage *s, void *cmd)
 		return -1;
 	c->ep = s->ea.handle;
 	c->mask = DAPX_EP_MODIFY_QP;
-	c->qp_state = DAPX_QP_INIT;
-	c->port = 1;
+	c->qp.state = DAPX_QP_INIT;
+	c->qp.port = 1;
 	return 0;
 }
 
@@ -369,12 +369,12 @@ static int for_ep_modify_rtr(struct stage *s, void *cmd)
 		return -1;
 	c->ep = s->ea.handle;
 	c->mask = DAPX_EP_MODIFY_QP;
-	c->qp_state = DAPX_QP_RTR;
-	c->dest_qp_num = 17;
-	c->path_mtu = 3;
-	c->hop_limit = 64;
-	c->sgid_index = host_gid_index(&s->a, gid);
-	return host_gid_index(&s->b, c->dgid) < 0 ? -1 : 0;
+	c->qp.state = DAPX_QP_RTR;
+	c->qp.dest_qp_num = 17;
+	c->qp.path_mtu = 3;
+	c->qp.hop_limit = 64;
+	c->qp.sgid_index = host_gid_index(&s->a, gid);
+	return host_gid_index(&s->b, c->qp.dgid) < 0 ? -1 : 0;
 }
 
 static int for_ep_connect(struct stage *s, void *cmd)

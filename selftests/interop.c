@@ -177,11 +177,11 @@ static int connect_where_told(int fd, const struct host *host, struct ep *ep)
 	struct dapx_ep_modify cmd = {
 		.ep = ep->handle,
 		.mask = DAPX_EP_MODIFY_QP,
-		.qp_state = DAPX_QP_RTR,
-		.hop_limit = 64,
-		.min_rnr_timer = 1,
-		.max_dest_rd_atomic = 1,
-		.path_mtu = 3,
+		.qp.state = DAPX_QP_RTR,
+		.qp.hop_limit = 64,
+		.qp.min_rnr_timer = 1,
+		.qp.max_dest_rd_atomic = 1,
+		.qp.path_mtu = 3,
 	};
 	unsigned int lid, qp_num, psn, byte, i;
 	char text[sizeof(PINGPONG_WIRE)];
@@ -201,11 +201,11 @@ static int connect_where_told(int fd, const struct host *host, struct ep *ep)
 	for (i = 0; i < 16; i++) {
 		if (sscanf(text + 19 + 2 * i, "%2x", &byte) != 1)
 			return because("the program said \"%s\"", text);
-		cmd.dgid[i] = byte;
+		cmd.qp.dgid[i] = byte;
 	}
-	cmd.dest_qp_num = qp_num;
-	cmd.rq_psn = psn;
-	cmd.sgid_index = host_gid_index(host, gid);
+	cmd.qp.dest_qp_num = qp_num;
+	cmd.qp.rq_psn = psn;
+	cmd.qp.sgid_index = host_gid_index(host, gid);
 	if (qp_init(ep))
 		return -1;
 	if (_test_cmd_ep_modify(host->fd, &cmd))

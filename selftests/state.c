@@ -307,8 +307,8 @@ static int modify(struct scene *s, __u32 mask)
 		.max_rd_atomic = 1,
 		.max_dest_rd_atomic = 1,
 		.user_data = 0x77,
-		.qp_state = DAPX_QP_INIT,
-		.port = 1,
+		.qp.state = DAPX_QP_INIT,
+		.qp.port = 1,
 	};
 
 	return _test_cmd_ep_modify(s->b.fd, &cmd);

@@ -1045,7 +1045,7 @@ struct dapx_ep_query {
  * @DAPX_EP_MODIFY_CONNECT_EVD: @connect_evd; likewise
  * @DAPX_EP_MODIFY_RD_ATOMIC: @max_rd_atomic and @max_dest_rd_atomic; likewise
  * @DAPX_EP_MODIFY_USER_DATA: @user_data; likewise
- * @DAPX_EP_MODIFY_QP: @qp_state and what it needs; stands alone
+ * @DAPX_EP_MODIFY_QP: @qp; stands alone
  */
 enum dapx_ep_modify_mask {
 	DAPX_EP_MODIFY_PD = 1 << 0,
@@ -1071,25 +1071,16 @@ enum dapx_qp_state {
 };
 
 /**
- * struct dapx_ep_modify - ioctl(DAPX_EP_MODIFY)
- * @size: sizeof(struct dapx_ep_modify)
- * @flags: Must be 0
- * @ep: handle
- * @mask: enum dapx_ep_modify_mask
- * @pd: handle
- * @request_evd: handle
- * @recv_evd: handle
- * @connect_evd: handle
- * @max_rd_atomic: reads and atomics in flight as initiator (also for RTS)
- * @max_dest_rd_atomic: the same as responder (also for RTR)
- * @qp_state: enum dapx_qp_state
- * @user_data: new cookie
+ * struct dapx_qp_attr - A step of a queue pair, by exchange of QP numbers
+ * @state: enum dapx_qp_state
  * @dest_qp_num: RTR: the peer's queue pair
  * @rq_psn: RTR: the peer's first packet number, 24 bits
  * @sq_psn: RTS: own first packet number, 24 bits
- * @pkey_index: INIT
  * @dgid: RTR: the peer's GID
+ * @pkey_index: INIT
  * @dlid: RTR: the peer's LID; 0 on Ethernet
+ * @max_rd_atomic: RTS: reads and atomics in flight as initiator
+ * @max_dest_rd_atomic: RTR: the same as responder
  * @port: INIT: own port, from 1
  * @sgid_index: RTR: own GID
  * @hop_limit: RTR
@@ -1101,26 +1092,19 @@ enum dapx_qp_state {
  * @retry_count: RTS: 0 to 7
  * @rnr_retry: RTS: 0 to 7; 7 for without end
  * @__reserved: Must be 0
+ *
+ * What a state has no use for is not looked at.
  */
-struct dapx_ep_modify {
-	__u32 size;
-	__u32 flags;
-	__u32 ep;
-	__u32 mask;
-	__u32 pd;
-	__u32 request_evd;
-	__u32 recv_evd;
-	__u32 connect_evd;
-	__u16 max_rd_atomic;
-	__u16 max_dest_rd_atomic;
-	__u32 qp_state;
-	__aligned_u64 user_data;
+struct dapx_qp_attr {
+	__u32 state;
 	__u32 dest_qp_num;
 	__u32 rq_psn;
 	__u32 sq_psn;
+	__u8 dgid[16];
 	__u16 pkey_index;
 	__u16 dlid;
-	__u8 dgid[16];
+	__u16 max_rd_atomic;
+	__u16 max_dest_rd_atomic;
 	__u8 port;
 	__u8 sgid_index;
 	__u8 hop_limit;
@@ -1132,6 +1116,38 @@ struct dapx_ep_modify {
 	__u8 retry_count;
 	__u8 rnr_retry;
 	__u8 __reserved[6];
+};
+
+/**
+ * struct dapx_ep_modify - ioctl(DAPX_EP_MODIFY)
+ * @size: sizeof(struct dapx_ep_modify)
+ * @flags: Must be 0
+ * @ep: handle
+ * @mask: enum dapx_ep_modify_mask
+ * @pd: handle
+ * @request_evd: handle
+ * @recv_evd: handle
+ * @connect_evd: handle
+ * @user_data: new cookie
+ * @max_rd_atomic: reads and atomics in flight as initiator
+ * @max_dest_rd_atomic: the same as responder
+ * @__reserved: Must be 0
+ * @qp: the step
+ */
+struct dapx_ep_modify {
+	__u32 size;
+	__u32 flags;
+	__u32 ep;
+	__u32 mask;
+	__u32 pd;
+	__u32 request_evd;
+	__u32 recv_evd;
+	__u32 connect_evd;
+	__aligned_u64 user_data;
+	__u16 max_rd_atomic;
+	__u16 max_dest_rd_atomic;
+	__u32 __reserved;
+	struct dapx_qp_attr qp;
 };
 
 #define DAPX_EP_MODIFY _IO(DAPX_TYPE, DAPX_CMD_EP_MODIFY)

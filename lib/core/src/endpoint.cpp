@@ -254,9 +254,9 @@ Result<void> Endpoint::qp_init(std::uint8_t port, std::uint16_t pkey_index) noex
     ::dapx_ep_modify argument{};
     argument.ep = handle();
     argument.mask = DAPX_EP_MODIFY_QP;
-    argument.qp_state = DAPX_QP_INIT;
-    argument.port = port;
-    argument.pkey_index = pkey_index;
+    argument.qp.state = DAPX_QP_INIT;
+    argument.qp.port = port;
+    argument.qp.pkey_index = pkey_index;
     return detail::command(fd(), argument, "cannot initialise the queue pair");
 }
 
@@ -265,18 +265,18 @@ Result<void> Endpoint::qp_ready_to_receive(const ReadyToReceive& path) noexcept
     ::dapx_ep_modify argument{};
     argument.ep = handle();
     argument.mask = DAPX_EP_MODIFY_QP;
-    argument.qp_state = DAPX_QP_RTR;
-    argument.dest_qp_num = path.dest_qp_num;
-    argument.rq_psn = path.rq_psn;
-    std::ranges::copy(path.dgid, argument.dgid);
-    argument.dlid = path.dlid;
-    argument.sgid_index = path.sgid_index;
-    argument.hop_limit = path.hop_limit;
-    argument.traffic_class = path.traffic_class;
-    argument.sl = path.sl;
-    argument.path_mtu = path.path_mtu;
-    argument.min_rnr_timer = path.min_rnr_timer;
-    argument.max_dest_rd_atomic = path.max_dest_rd_atomic;
+    argument.qp.state = DAPX_QP_RTR;
+    argument.qp.dest_qp_num = path.dest_qp_num;
+    argument.qp.rq_psn = path.rq_psn;
+    std::ranges::copy(path.dgid, argument.qp.dgid);
+    argument.qp.dlid = path.dlid;
+    argument.qp.sgid_index = path.sgid_index;
+    argument.qp.hop_limit = path.hop_limit;
+    argument.qp.traffic_class = path.traffic_class;
+    argument.qp.sl = path.sl;
+    argument.qp.path_mtu = path.path_mtu;
+    argument.qp.min_rnr_timer = path.min_rnr_timer;
+    argument.qp.max_dest_rd_atomic = path.max_dest_rd_atomic;
     return detail::command(fd(), argument, "cannot make the queue pair ready to receive");
 }
 
@@ -285,12 +285,12 @@ Result<void> Endpoint::qp_ready_to_send(const ReadyToSend& options) noexcept
     ::dapx_ep_modify argument{};
     argument.ep = handle();
     argument.mask = DAPX_EP_MODIFY_QP;
-    argument.qp_state = DAPX_QP_RTS;
-    argument.sq_psn = options.sq_psn;
-    argument.timeout = options.timeout;
-    argument.retry_count = options.retry_count;
-    argument.rnr_retry = options.rnr_retry;
-    argument.max_rd_atomic = options.max_rd_atomic;
+    argument.qp.state = DAPX_QP_RTS;
+    argument.qp.sq_psn = options.sq_psn;
+    argument.qp.timeout = options.timeout;
+    argument.qp.retry_count = options.retry_count;
+    argument.qp.rnr_retry = options.rnr_retry;
+    argument.qp.max_rd_atomic = options.max_rd_atomic;
     return detail::command(fd(), argument, "cannot make the queue pair ready to send");
 }
 

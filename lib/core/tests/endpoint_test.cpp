@@ -321,7 +321,7 @@ TEST_F(EndpointTest, DisconnectAndModify)
               std::uint32_t{DAPX_EP_MODIFY_PD} | std::uint32_t{DAPX_EP_MODIFY_USER_DATA});
     EXPECT_EQ(modify.user_data, 9U);
     ASSERT_TRUE(endpoint.qp_init(1));
-    EXPECT_EQ(module.last<dapx_ep_modify>(DAPX_EP_MODIFY).qp_state, std::uint32_t{DAPX_QP_INIT});
+    EXPECT_EQ(module.last<dapx_ep_modify>(DAPX_EP_MODIFY).qp.state, std::uint32_t{DAPX_QP_INIT});
 }
 
 } // namespace
