@@ -144,9 +144,9 @@ void dapx_cm_mark_sent(struct dapx_cm *cm)
  * request or an answer back, overtakes that, it is lost: who accepts the request waits a
  * minute until the CM gives up; whose request was accepted has a connection to nobody.
  */
-static void dapx_cm_await_notice(struct dapx_cm *cm)
+void dapx_cm_await_notice(unsigned long sent_at)
 {
-	unsigned long sent_at = READ_ONCE(cm->sent_at), now = jiffies;
+	unsigned long now = jiffies;
 
 	if (sent_at && time_before(now, sent_at + DAPX_NOTICE_TIME))
 		schedule_timeout_uninterruptible(sent_at + DAPX_NOTICE_TIME - now);
@@ -166,7 +166,7 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 	mutex_unlock(&cm->id_mutex);
 	if (!id)
 		return;
-	dapx_cm_await_notice(cm);
+	dapx_cm_await_notice(READ_ONCE(cm->sent_at));
 	rdma_destroy_id(id);
 }
 
@@ -327,6 +327,14 @@ void dapx_cm_request_accepted(struct dapx_cm *cm)
 		dapx_object_put(&ep->obj);
 }
 
+/* The id is now an XRC receive queue pair's, who took it out of @cm. */
+void dapx_cm_request_handed_over(struct dapx_cm *cm)
+{
+	dapx_cm_leave_listener(cm);
+	if (!dapx_object_unpublish(&cm->obj, true))
+		dapx_object_put(&cm->obj);
+}
+
 static struct dapx_ep *dapx_cm_make_candidate(struct dapx_cm *listener)
 {
 	struct dapx_ep *ep;
@@ -365,6 +373,7 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 {
 	struct dapx_context *ctx = listener->obj.ctx;
 	const struct rdma_conn_param *conn = &event->param.conn;
+	const void *data = conn->private_data;
 	struct dapx_ep *ep;
 	struct dapx_cm *cm;
 	bool told;
@@ -400,8 +409,13 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	cm->initiator_depth = conn->initiator_depth;
 	cm->remote_qp_num = conn->qp_num;
 	cm->private_data_len = min_t(u32, conn->private_data_len, sizeof(cm->private_data));
+	cm->xrc = dapx_xrc_cm_header_is(data, cm->private_data_len);
+	if (cm->xrc) {
+		data += sizeof(struct dapx_xrc_cm_header);
+		cm->private_data_len -= sizeof(struct dapx_xrc_cm_header);
+	}
 	if (cm->private_data_len)
-		memcpy(cm->private_data, conn->private_data, cm->private_data_len);
+		memcpy(cm->private_data, data, cm->private_data_len);
 	cm->id = id;
 	id->context = cm;
 
@@ -781,6 +795,8 @@ static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cm
 {
 	int ret;
 
+	if (ep && ep->xrc)
+		return -EOPNOTSUPP;
 	if (cm->state != DAPX_CM_BOUND || !cm->id)
 		return -EBADFD;
 	if (ep) {
@@ -821,6 +837,9 @@ int dapx_cmd_cm_listen(struct dapx_ucmd *ucmd)
 	    cmd->backlog > dapx_max_backlog)
 		return -EINVAL;
 	if (cmd->mode == DAPX_LISTEN_TENTATIVE) {
+		/* Requests are accepted with receive queue pairs. */
+		if (cmd->attr.flags & DAPX_EP_XRC)
+			return -EOPNOTSUPP;
 		ret = dapx_ep_attr_check(ucmd->ctx, &cmd->attr, false);
 		if (ret)
 			return ret;
@@ -937,8 +956,6 @@ int dapx_cmd_cm_query(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	if (cmd->__reserved)
-		return -EINVAL;
 	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
 	if (IS_ERR(cm))
 		return PTR_ERR(cm);
@@ -956,6 +973,7 @@ int dapx_cmd_cm_query(struct dapx_ucmd *ucmd)
 	cmd->out_listener = cm->listener ? cm->listener->obj.handle : 0;
 	cmd->out_private_data_len = cm->private_data_len;
 	memcpy(cmd->out_private_data, cm->private_data, sizeof(cm->private_data));
+	cmd->out_xrc = cm->xrc;
 	spin_unlock_irq(&cm->lock);
 	dapx_cm_addresses(cm, &cmd->out_local, &cmd->out_remote);
 	ret = dapx_respond(ucmd);

@@ -6,6 +6,7 @@
 #include <linux/cred.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
+#include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -183,6 +184,7 @@ int dapx_context_open(struct dapx_context **out)
 	if (ret)
 		goto err_user;
 	ctx->net = get_net(current->nsproxy->net_ns);
+	ctx->pid = get_pid(task_tgid(current));
 	ctx->mm = current->mm;
 	ctx->notifier.ops = &dapx_notifier_ops;
 	ret = mmu_notifier_register(&ctx->notifier, ctx->mm);
@@ -192,6 +194,7 @@ int dapx_context_open(struct dapx_context **out)
 	return 0;
 
 err_net:
+	put_pid(ctx->pid);
 	put_net(ctx->net);
 	atomic_dec(&ctx->user->objects);
 err_user:
@@ -208,10 +211,16 @@ static void dapx_context_release(struct kref *kref)
 	xa_destroy(&ctx->objects);
 	xa_destroy(&ctx->mrs);
 	xa_destroy(&ctx->rings);
+	put_pid(ctx->pid);
 	put_net(ctx->net);
 	atomic_dec(&ctx->user->objects);
 	dapx_user_put(ctx->user);
 	kfree(ctx);
+}
+
+kuid_t dapx_context_owner(const struct dapx_context *ctx)
+{
+	return make_kuid(&init_user_ns, ctx->user->uid);
 }
 
 void dapx_context_get(struct dapx_context *ctx)
@@ -295,6 +304,7 @@ void dapx_context_teardown(struct dapx_context *ctx, bool device_removed)
 	dapx_context_stop_endpoints(ctx);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EP);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_CM);
+	dapx_objects_destroy(ctx, DAPX_OBJECT_XRC_QP);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_SRQ);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_RMR);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_MR);

@@ -25,17 +25,26 @@
  *	    rdma_cm's handler_mutex (held in all CM callbacks)
  *	      ep->qp_mutex	changes of the queue pair's state
  *	      cm->id_mutex	cm->id is there
+ *	domain->lock (mutex)	the receive queue pairs of an XRC domain
+ *	  xrc_qp->mutex		its steps, its CM id
+ *	    rdma_cm's handler_mutex
+ *	dev->xrc_lock (mutex)	domains of files, dev->xrc_pd; above none of these
  *	evd->resize (mutex)	one resize at a time
  *	ep->recv_cq_lock	(bh) fetching receives; above the following
  *	ep->lock		(irq) endpoint state, ep->cm
  *	cm->lock		(irq) CM id state, lists of requests
+ *	xrc_qp->lock		(bh) the responder of a receive queue pair
+ *	  pool->lock		(bh) buffers that are lent
+ *	  xrc_qp->events_lock	(irq) whom to tell
  *	wq->lock		(bh) picking up work from a ring
- *	  evd->lock		(irq) an event ring; below each of the three
+ *	  sender->lock		(bh) the requester of an XRC endpoint
+ *	  evd->lock		(irq) an event ring; below each of the above
  *	keys->lock		windows' keys
- *	dev->xrc_lock (mutex)	the XRC domains of files; below context->sem, above none
  *	objects' xa_lock
  *
- * ep->lock, cm->lock and wq->lock are never held together. A CM callback never
+ * ep->lock, cm->lock and wq->lock are never held together, but for the locks of an XRC
+ * endpoint: wq->lock, sender->lock, ep->lock in this order. wq->lock of an XRC SRQ is
+ * taken below xrc_qp->lock. A CM callback never
  * takes ep->obj.mutex, and nobody waits for callbacks (rdma_destroy_id) with anything
  * that they take.
  *
@@ -44,16 +53,23 @@
  *	function		context		locks it may find held
  *	ioctl handlers		process		context->sem (read)
  *	dapx_cm_handler()	process (work)	handler_mutex
- *	dapx_send_done(), dapx_recv_done(), dapx_srq_done()
+ *	dapx_send_done(), dapx_recv_done(), dapx_srq_done(), dapx_xrc_*_done(),
+ *	dapx_xrc_segment_arrived()
  *				softirq		none
- *	dapx_qp_event()		any, irqs off	driver's
+ *	dapx_xrc_requester_ops	process, softirq	sender->lock, wq->lock
+ *	dapx_xrc_responder_ops	softirq, process	xrc_qp->lock
+ *	dapx_xrc_timer()	softirq		none
+ *	dapx_qp_event(), dapx_xrc_qp_event()
+ *				any, irqs off	driver's
  *	dapx_device_event()	process (work)	none
  *	dapx_evd_post()		any		ep->lock, cm->lock, wq->lock
  *	dapx_workq_run()	process, softirq	context->sem, recv_cq_lock
  *	dapx_workq_linger_over()	softirq		none
- *	ep->work, ep->deadline	process (work)	none
+ *	ep->work, ep->deadline, xrc_qp->work
+ *				process (work)	none
  *	dapx_context_teardown()	process		none
  *	mmu_notifier release	process		SRCU read side
+ *	dapx_netlink_dump()	process		the socket's cb_mutex
  */
 #ifndef _DAPX_PRIVATE_H
 #define _DAPX_PRIVATE_H
@@ -66,6 +82,7 @@
 #include <linux/llist.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
+#include <linux/path.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -81,6 +98,8 @@
 #define DAPX_MAX_INLINE 512
 /* What the RDMA CM takes of the private data of a connection request. */
 #define DAPX_CM_IP_HEADER_SIZE 36
+/* What goes before the private data of an XRC connection's set-up. */
+#define DAPX_CM_HEADER_MAX 8
 
 extern struct workqueue_struct *dapx_wq;
 extern unsigned int dapx_max_ring_depth;
@@ -102,12 +121,18 @@ struct dapx_device {
 	struct dapx_keys *keys;		/* of windows; set once, with the first */
 	struct mutex xrc_lock;
 	DECLARE_HASHTABLE(xrc_domains, 6);	/* xrc_lock: those of files, by inode */
+	struct ib_pd *xrc_pd;		/* of the module's own queue pairs, without a key */
+	unsigned int xrc_pd_users;	/* xrc_lock */
+	struct xarray xrc_srqs;		/* by number; read under RCU */
+	u32 xrc_next_srq;
+	struct xarray xrc_keys;		/* MRs for XRC, by remote key; read under RCU */
 	u32 max_msg_size;
 };
 
 struct dapx_context;
 struct dapx_ep;
 struct dapx_object;
+struct dapx_srq;
 
 int dapx_devices_init(void);
 void dapx_devices_exit(void);
@@ -125,6 +150,7 @@ struct dapx_context {
 	struct rw_semaphore sem;
 	struct mm_struct *mm;		/* who may use it */
 	struct mmu_notifier notifier;
+	struct pid *pid;		/* of the process, for people */
 	struct net *net;
 	struct dapx_user *user;
 	struct dapx_device *dev;	/* set once; read after smp_load_acquire(@attached) */
@@ -143,6 +169,7 @@ struct dapx_context {
 
 int dapx_context_open(struct dapx_context **out);
 void dapx_context_close(struct dapx_context *ctx);
+kuid_t dapx_context_owner(const struct dapx_context *ctx);
 void dapx_context_get(struct dapx_context *ctx);
 void dapx_context_put(struct dapx_context *ctx);
 int dapx_context_enter(struct dapx_context *ctx);
@@ -230,6 +257,14 @@ union dapx_ucmd_buffer {
 	struct dapx_rmr_bind rmr_bind;
 	struct dapx_rmr_query rmr_query;
 	struct dapx_xrcd_open xrcd_open;
+	struct dapx_srq_modify srq_modify;
+	struct dapx_srq_query srq_query;
+	struct dapx_xrc_qp_create xrc_qp_create;
+	struct dapx_xrc_qp_register xrc_qp_register;
+	struct dapx_xrc_qp_unregister xrc_qp_unregister;
+	struct dapx_xrc_qp_modify xrc_qp_modify;
+	struct dapx_xrc_qp_accept xrc_qp_accept;
+	struct dapx_xrc_qp_query xrc_qp_query;
 };
 
 /* A command in flight. @cmd is the kernel's copy, zero where the caller's ended. */
@@ -275,6 +310,14 @@ int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd);
+int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd);
+int dapx_cmd_srq_query(struct dapx_ucmd *ucmd);
+int dapx_cmd_xrc_qp_create(struct dapx_ucmd *ucmd);
+int dapx_cmd_xrc_qp_register(struct dapx_ucmd *ucmd);
+int dapx_cmd_xrc_qp_unregister(struct dapx_ucmd *ucmd);
+int dapx_cmd_xrc_qp_modify(struct dapx_ucmd *ucmd);
+int dapx_cmd_xrc_qp_accept(struct dapx_ucmd *ucmd);
+int dapx_cmd_xrc_qp_query(struct dapx_ucmd *ucmd);
 
 /* -------------------------------------------------------------------- ring.c */
 
@@ -384,16 +427,40 @@ struct dapx_mr {
 	struct dapx_object obj;
 	struct dapx_pd *pd;
 	struct ib_mr *ibmr;
+	struct dapx_pinned *pinned;	/* XRC; else NULL */
 	u64 addr;
 	u64 length;
 	u32 access;
 	u32 lkey;
+	u32 rkey;			/* 0: no remote rights */
 };
 
 extern const struct dapx_object_class dapx_mr_class;
 struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 access, bool window);
 int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,
 		   const struct dapx_sge *sge, bool write, struct ib_sge *out);
+
+bool dapx_mr_copyable(struct dapx_context *ctx, struct dapx_pd *pd, const struct dapx_sge *sge,
+		      bool write);
+bool dapx_mr_copy(struct dapx_context *ctx, struct dapx_pd *pd, const struct dapx_sge *sge,
+		  void *buffer, bool write);
+bool dapx_mr_copy_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 total, u32 offset,
+			 void *buffer, u32 length, bool write);
+bool dapx_mr_atomic_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, bool add, u64 compare_add,
+			   u64 swap, u64 *old);
+
+/* ---------------------------------------------------------------- pinned.c */
+
+struct dapx_pinned;
+
+struct dapx_pinned *dapx_pinned_create(struct ib_device *ibdev, u64 addr, u64 length, bool write);
+void dapx_pinned_destroy(struct dapx_pinned *pinned);
+bool dapx_pinned_get(struct dapx_pinned *pinned);
+void dapx_pinned_put(struct dapx_pinned *pinned);
+void dapx_pinned_copy(struct dapx_pinned *pinned, u64 offset, void *buffer, u32 length,
+		      bool to_process);
+u64 dapx_pinned_atomic(struct dapx_pinned *pinned, u64 offset, bool add, u64 compare_add,
+		       u64 swap);
 
 /* ------------------------------------------------------------------- keys.c */
 
@@ -429,15 +496,122 @@ void dapx_rmr_binds_drop(struct dapx_ep *ep);
 
 /* -------------------------------------------------------------------- xrcd.c */
 
-struct dapx_xrc_domain;
+/*
+ * What processes share: SRQs and receive queue pairs find each other in it. While
+ * anything of it is there, a context has it open.
+ */
+struct dapx_xrc_domain {
+	struct kref kref;		/* of this memory; all in it is kept by @opens */
+	u32 id;				/* in the list of all */
+	struct dapx_device *dev;	/* while it is open, a context of that device is */
+	struct path path;		/* mnt NULL: of no file */
+	struct hlist_node node;		/* dev->xrc_domains */
+	unsigned int opens;		/* dev->xrc_lock */
+	struct mutex lock;		/* xrcds, srqs, qps, their registrations, pool */
+	struct list_head xrcds;		/* empty: it may be closed */
+	struct list_head srqs;
+	struct list_head qps;
+	struct dapx_xrc_pool *pool;	/* NULL: it never had a receive queue pair */
+};
 
 /* One context's reference to a domain. */
 struct dapx_xrcd {
 	struct dapx_object obj;
 	struct dapx_xrc_domain *domain;
+	struct list_head entry;		/* domain->xrcds */
+	u64 serial;
 };
 
 extern const struct dapx_object_class dapx_xrcd_class;
+int dapx_xrcd_use(struct dapx_context *ctx, u32 handle, struct dapx_xrcd **xrcd);
+/*
+ * Counts what comes to a domain or goes. To what comes it is a serial number, by which
+ * the lists of a domain are in order.
+ */
+u64 dapx_xrc_change(void);
+u64 dapx_xrc_changes(void);
+/* The first that has this id or a larger one, with its memory kept; NULL after the last. */
+struct dapx_xrc_domain *dapx_xrc_domain_next(u32 id);
+void dapx_xrc_domain_put(struct dapx_xrc_domain *domain);
+
+/* ----------------------------------------------------------------- xrc_wire.c */
+
+/* Segments of a process' memory that a message goes to, or comes from. */
+bool dapx_xrc_segments_copy(struct dapx_context *ctx, struct dapx_pd *pd,
+			    const struct dapx_sge *sge, u32 num_sge, u32 offset, void *buffer,
+			    u32 length, bool write);
+
+/* Memory for one segment, as the device sees it. */
+struct dapx_xrc_buffer {
+	struct ib_cqe cqe;
+	struct list_head entry;
+	void *va;
+	u64 dma;
+};
+
+/* What each end of a connection may have on the way to it. */
+#define DAPX_XRC_CREDITS 8
+/*
+ * More than a peer can have on its way to us: an answer to each segment that it may
+ * have got since it last heard from us, and as often a word on new credits.
+ */
+#define DAPX_XRC_ANSWERS (2 * DAPX_XRC_CREDITS + 2)
+/* What it has at least, so that those of all connections are there at any time. */
+#define DAPX_XRC_MIN_CREDITS 2
+
+int dapx_xrc_pd_get(struct dapx_device *dev);
+void dapx_xrc_pd_put(struct dapx_device *dev);
+struct dapx_xrc_buffer *dapx_xrc_buffer_create(struct ib_device *ibdev);
+void dapx_xrc_buffer_destroy(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer);
+int dapx_xrc_buffers_create(struct ib_device *ibdev, struct list_head *list, unsigned int count);
+void dapx_xrc_buffers_destroy(struct ib_device *ibdev, struct list_head *list);
+int dapx_xrc_post_recv(struct ib_qp *qp, struct dapx_xrc_buffer *buffer,
+		       void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+int dapx_xrc_post_send(struct ib_qp *qp, struct dapx_xrc_buffer *buffer, u32 length,
+		       void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+u32 dapx_xrc_answer_psn(u32 qp_num, u32 dest_qp_num);
+
+/* In DAPX_CM_HEADER_MAX bytes. */
+struct dapx_xrc_cm_header {
+	__le32 magic;
+	__le32 version;
+};
+
+void dapx_xrc_cm_header_write(void *private_data);
+bool dapx_xrc_cm_header_is(const void *private_data, u32 length);
+
+/* ----------------------------------------------------------------- xrc_send.c */
+
+struct dapx_xrc_sender;
+
+extern const struct dapx_workq_ops dapx_xrc_send_ops;
+int dapx_xrc_sender_create(struct dapx_ep *ep);
+void dapx_xrc_sender_destroy(struct dapx_ep *ep);
+int dapx_xrc_sender_start(struct dapx_ep *ep);
+void dapx_xrc_sender_stop(struct dapx_ep *ep);
+void dapx_xrc_sender_reset(struct dapx_ep *ep);
+void dapx_xrc_sender_set_retries(struct dapx_ep *ep, u8 rnr_retry);
+
+/* ------------------------------------------------------------------- xrc_qp.c */
+
+extern const struct dapx_object_class dapx_xrc_qp_class;
+void dapx_xrc_srq_gone(struct dapx_xrc_domain *domain, struct dapx_srq *srq);
+
+/* What is told of a receive queue pair. */
+struct dapx_xrc_qp_info {
+	u64 serial;
+	u64 messages;
+	u64 not_ready;
+	u32 qp_num;
+	u32 state;
+	u32 registrations;
+	bool own;			/* a context of @user is registered with it */
+};
+
+int dapx_xrc_qps_each(struct dapx_xrc_domain *domain, u64 after, kuid_t user,
+		      int (*fn)(const struct dapx_xrc_qp_info *info, void *context),
+		      void *context);
+void dapx_xrc_pool_destroy(struct dapx_xrc_domain *domain);
 
 /* ------------------------------------------------------------------- workq.c */
 
@@ -481,6 +655,8 @@ struct dapx_workq_ops {
 	void (*kick)(struct dapx_workq *wq);
 	/* a barrier can be claimed; as kick() */
 	void (*at_barrier)(struct dapx_workq *wq);
+	/* several entries were posted, or one; with wq->lock */
+	void (*posted)(struct dapx_workq *wq);
 	/* where a software-made completion goes; NULL: nowhere */
 	struct dapx_evd *(*evd)(struct dapx_workq *wq);
 };
@@ -547,6 +723,7 @@ void dapx_workq_pass_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier
 			     enum dapx_status status);
 struct dapx_barrier *dapx_workq_drop_barrier(struct dapx_workq *wq);
 bool dapx_workq_idle(struct dapx_workq *wq);
+struct dapx_slot *dapx_workq_pull(struct dapx_workq *wq, enum dapx_status *status, u32 *left);
 void dapx_slot_give(struct dapx_slot *slot);
 void dapx_slot_keep(struct dapx_slot *slot);
 void dapx_slot_returned(struct dapx_slot *slot);
@@ -566,22 +743,64 @@ void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct
 
 /* ------------------------------------------------------------------- send.c */
 
+#define DAPX_SEND_FLAGS (DAPX_SEND_SIGNALED | DAPX_SEND_SOLICITED | DAPX_SEND_FENCE | \
+			 DAPX_SEND_INLINE)
+
 extern const struct dapx_workq_ops dapx_send_ops;
+/* What the request queues of XRC endpoints do alike. */
+enum dapx_workq_mode dapx_send_mode(struct dapx_workq *wq);
+void dapx_send_prepare(struct dapx_workq *wq, struct dapx_slot *slot);
+void dapx_send_fault(struct dapx_workq *wq);
+void dapx_send_kick(struct dapx_workq *wq);
+void dapx_send_at_barrier(struct dapx_workq *wq);
+struct dapx_evd *dapx_send_evd(struct dapx_workq *wq);
 
 /* --------------------------------------------------------------------- srq.c */
 
 struct dapx_srq {
 	struct dapx_object obj;
 	struct dapx_pd *pd;
-	struct ib_srq *ibsrq;
+	struct dapx_evd *evd;		/* asynchronous events; XRC: completions; or NULL */
+	struct ib_srq *ibsrq;		/* plain */
 	struct dapx_ring *ring;
 	struct dapx_workq rq;
 	struct work_struct work;
 	bool dead;
+	u32 limit;			/* 0: none, or the event is on its way */
+	struct dapx_event_node limit_event;
+	struct dapx_event_node error_event;
+
+	/* XRC */
+	struct dapx_xrcd *xrcd;		/* NULL: plain */
+	struct dapx_xrc_domain *domain;	/* its own; not looked into under RCU */
+	struct list_head entry;		/* domain->srqs */
+	u64 serial;
+	u32 number;
+	void *copies;			/* of each slot's entry */
 };
 
 extern const struct dapx_object_class dapx_srq_class;
 int dapx_srq_doorbell(struct dapx_srq *srq);
+struct dapx_slot *dapx_srq_take(struct dapx_srq *srq, enum dapx_status *status, u64 *size);
+bool dapx_srq_place(struct dapx_srq *srq, struct dapx_slot *slot, u32 offset, const void *from,
+		    u32 length);
+void dapx_srq_complete(struct dapx_srq *srq, struct dapx_slot *slot, enum dapx_status status);
+
+/*
+ * A software device makes completions in a kernel thread, from which a softirq is
+ * left to ksoftirqd: it would have to be scheduled against that thread and the
+ * processes that poll. On the way out of an interrupt it runs at once.
+ *
+ * Called with the device's lock on the CQ: nothing is polled here. @work does
+ * irq_poll_sched() for it.
+ */
+static inline void dapx_cq_notify(struct ib_cq *cq, struct irq_work *work)
+{
+	if (in_interrupt())
+		irq_poll_sched(&cq->iop);
+	else
+		irq_work_queue(work);
+}
 
 /* ---------------------------------------------------------------------- qp.c */
 
@@ -619,6 +838,8 @@ struct dapx_ep {
 	struct dapx_ring_layout recv_layout;
 	struct dapx_workq sq;
 	struct dapx_workq rq;
+	struct dapx_xrcd *xrcd;		/* XRC, or NULL */
+	struct dapx_xrc_sender *xrc;	/* NULL: not DAPX_EP_XRC */
 
 	struct mutex qp_mutex;		/* changes of qp_state */
 	struct ib_qp *qp;
@@ -633,7 +854,7 @@ struct dapx_ep {
 
 	struct dapx_cm *cm;		/* connects it, or asks for it */
 	struct rdma_conn_param conn_param;
-	u8 private_data[DAPX_PRIVATE_DATA_MAX];		/* ours, until it is sent */
+	u8 private_data[DAPX_CM_HEADER_MAX + DAPX_PRIVATE_DATA_MAX];	/* ours, until it is sent */
 	u8 peer_data[DAPX_PRIVATE_DATA_MAX];
 	u32 peer_data_len;
 	u32 remote_qp_num;
@@ -710,6 +931,7 @@ struct dapx_cm {
 	u32 remote_qp_num;
 	u8 private_data[DAPX_PRIVATE_DATA_MAX];
 	u32 private_data_len;
+	bool xrc;			/* of an XRC endpoint; private_data without the header */
 
 	u32 unacked;
 	wait_queue_head_t acked;
@@ -731,11 +953,18 @@ void dapx_cm_release_ep(struct dapx_cm *cm);
 bool dapx_cm_claim_request(struct dapx_cm *cm);
 void dapx_cm_unclaim_request(struct dapx_cm *cm);
 void dapx_cm_request_accepted(struct dapx_cm *cm);
+void dapx_cm_request_handed_over(struct dapx_cm *cm);
+void dapx_cm_await_notice(unsigned long sent_at);
 bool dapx_cm_listener(struct dapx_cm *cm);
 void dapx_cm_expel(struct dapx_cm *cm);
 void dapx_cm_expel_cancel(struct dapx_cm *cm);
 int dapx_cm_timeout_ms(u64 deadline);
 bool dapx_cm_no_route(int error);
 bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr);
+
+/* ----------------------------------------------------------------- netlink.c */
+
+int dapx_netlink_init(void);
+void dapx_netlink_exit(void);
 
 #endif /* _DAPX_PRIVATE_H */

@@ -32,6 +32,8 @@ static void dapx_device_release(struct kref *kref)
 	struct dapx_device *dev = container_of(kref, struct dapx_device, kref);
 
 	dapx_keys_destroy(dev->keys);
+	xa_destroy(&dev->xrc_srqs);
+	xa_destroy(&dev->xrc_keys);
 	kfree(dev);
 }
 
@@ -85,6 +87,8 @@ static int dapx_device_add(struct ib_device *ibdev)
 	INIT_LIST_HEAD(&dev->contexts);
 	mutex_init(&dev->xrc_lock);
 	hash_init(dev->xrc_domains);
+	xa_init_flags(&dev->xrc_srqs, XA_FLAGS_ALLOC1);
+	xa_init(&dev->xrc_keys);
 	dev->ibdev = ibdev;
 	dev->silent_errors = ibdev->ops.driver_id == RDMA_DRIVER_RXE;
 	dev->iwarp = rdma_protocol_iwarp(ibdev, rdma_start_port(ibdev));

@@ -301,11 +301,6 @@ static void dapx_ep_work(struct work_struct *work)
 
 /* ---------------------------------------------------------------- queue pair */
 
-/*
- * A software device makes completions in a kernel thread, from which a softirq is
- * left to ksoftirqd: it would have to be scheduled against that thread and the
- * processes that poll. On the way out of an interrupt it runs at once.
- */
 static void dapx_cq_irq_work(struct irq_work *work)
 {
 	struct dapx_ep *ep = container_of(work, struct dapx_ep, cq_irq_work);
@@ -313,15 +308,11 @@ static void dapx_cq_irq_work(struct irq_work *work)
 	irq_poll_sched(&ep->cq->iop);
 }
 
-/* Called with the device's lock on the CQ: nothing is polled here. */
 static void dapx_cq_handler(struct ib_cq *cq, void *context)
 {
 	struct dapx_ep *ep = context;
 
-	if (in_interrupt())
-		irq_poll_sched(&cq->iop);
-	else
-		irq_work_queue(&ep->cq_irq_work);
+	dapx_cq_notify(cq, &ep->cq_irq_work);
 }
 
 static void dapx_qp_event(struct ib_event *event, void *context)
@@ -361,6 +352,9 @@ int dapx_ep_access_flags(struct dapx_ep *ep)
 {
 	int flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
 
+	/* Its peers send, and nothing else. */
+	if (ep->xrc)
+		return IB_ACCESS_LOCAL_WRITE;
 	if (ep->qp->device->attrs.atomic_cap != IB_ATOMIC_NONE)
 		flags |= IB_ACCESS_REMOTE_ATOMIC;
 	return flags;
@@ -399,17 +393,20 @@ static void dapx_ep_unmap_inline(struct dapx_ep *ep)
 static int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_ep_qp *out)
 {
 	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
-	u32 recv_depth = ep->srq ? ep->srq->rq.view.depth : ep->attr.recv_depth;
+	struct ib_pd *ibpd = ep->xrc ? ep->obj.ctx->dev->xrc_pd : pd->ibpd;
+	u32 send_depth = ep->xrc ? DAPX_XRC_CREDITS : ep->attr.send_depth;
+	u32 recv_depth = ep->xrc ? DAPX_XRC_ANSWERS :
+			 ep->srq ? ep->srq->rq.view.depth : ep->attr.recv_depth;
 	bool lazy = ep->attr.flags & DAPX_EP_SOLICITED && recv_depth;
 	struct ib_qp_init_attr attr = {
 		.event_handler = dapx_qp_event,
 		.qp_context = ep,
 		.srq = ep->srq ? ep->srq->ibsrq : NULL,
 		.cap = {
-			.max_send_wr = ep->attr.send_depth,
-			.max_recv_wr = ep->srq ? 0 : ep->attr.recv_depth,
-			.max_send_sge = max_t(u32, ep->attr.max_send_sge, 1),
-			.max_recv_sge = ep->srq ? 0 : ep->attr.max_recv_sge,
+			.max_send_wr = send_depth,
+			.max_recv_wr = ep->srq ? 0 : recv_depth,
+			.max_send_sge = ep->xrc ? 1 : max_t(u32, ep->attr.max_send_sge, 1),
+			.max_recv_sge = ep->xrc ? 1 : ep->srq ? 0 : ep->attr.max_recv_sge,
 		},
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
@@ -421,7 +418,7 @@ static int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_e
 	if (ret)
 		return ret;
 	/* Sized by this endpoint's own rings: it cannot overflow. */
-	out->cq = ib_alloc_cq_any(ibdev, ep, ep->attr.send_depth + (lazy ? 0 : recv_depth),
+	out->cq = ib_alloc_cq_any(ibdev, ep, send_depth + (lazy ? 0 : recv_depth),
 				  IB_POLL_SOFTIRQ);
 	if (IS_ERR(out->cq))
 		return PTR_ERR(out->cq);
@@ -437,7 +434,7 @@ static int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_e
 	}
 	attr.send_cq = out->cq;
 	attr.recv_cq = lazy ? out->recv_cq : out->cq;
-	out->qp = ib_create_qp(pd->ibpd, &attr);
+	out->qp = ib_create_qp(ibpd, &attr);
 	if (IS_ERR(out->qp)) {
 		ret = PTR_ERR(out->qp);
 		goto err_recv_cq;
@@ -513,6 +510,8 @@ int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask)
 		ret = ib_modify_qp(ep->qp, attr, mask);
 		if (!ret && mask & IB_QP_STATE)
 			WRITE_ONCE(ep->qp_state, attr->qp_state);
+		if (!ret && ep->xrc && attr->qp_state == IB_QPS_INIT)
+			ret = dapx_xrc_sender_start(ep);
 	}
 	mutex_unlock(&ep->qp_mutex);
 	return ret;
@@ -531,6 +530,8 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 		if (ep->recv_cq && ep->recv_evd)
 			queue_work(dapx_wq, &ep->recv_cq_work);
 	}
+	if (ep->xrc)
+		dapx_xrc_sender_stop(ep);
 	mutex_unlock(&ep->qp_mutex);
 }
 
@@ -561,9 +562,14 @@ int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr
 	const struct ib_device_attr *dev = &ctx->dev->ibdev->attrs;
 	u32 max_depth = dapx_device_max_depth(ctx->dev);
 
-	if (attr->flags & ~DAPX_EP_SOLICITED ||
-	    (attr->flags && !(dapx_device_caps(ctx->dev) & DAPX_DEVICE_SOLICITED)))
+	if (attr->flags & ~(DAPX_EP_SOLICITED | DAPX_EP_XRC) ||
+	    (attr->flags & DAPX_EP_SOLICITED &&
+	     !(dapx_device_caps(ctx->dev) & DAPX_DEVICE_SOLICITED)))
 		return -EOPNOTSUPP;
+	/* It has no receives, of which some could be solicited. */
+	if (attr->flags & DAPX_EP_XRC &&
+	    (attr->flags & DAPX_EP_SOLICITED || srq || attr->recv_depth))
+		return -EINVAL;
 	if (!attr->send_depth || attr->send_depth > max_depth || attr->recv_depth > max_depth ||
 	    (srq && attr->recv_depth))
 		return -EINVAL;
@@ -588,6 +594,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	struct dapx_object *obj;
 	struct dapx_ep *ep;
 	size_t size;
+	bool xrc;
 	int ret;
 
 	obj = dapx_object_alloc(ctx, &dapx_ep_class);
@@ -627,8 +634,11 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 
 	dapx_ring_view_init(&ep->sq.view, ep->ring, DAPX_EP_SEND_CONTROL_OFF, DAPX_EP_ENTRIES_OFF,
 			    ep->attr.send_depth, send_stride, &ep->send_layout);
-	ret = dapx_workq_init(&ep->sq, &dapx_send_ops, ep, obj, attr->max_send_sge,
-			      attr->max_inline);
+	xrc = attr->flags & DAPX_EP_XRC;
+	ret = dapx_workq_init(&ep->sq, xrc ? &dapx_xrc_send_ops : &dapx_send_ops, ep, obj,
+			      attr->max_send_sge, xrc ? 0 : attr->max_inline);
+	if (!ret && xrc)
+		ret = dapx_xrc_sender_create(ep);
 	if (ret)
 		goto err;
 	if (attr->recv_depth) {
@@ -692,8 +702,11 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 		if (IS_ERR(obj))
 			return PTR_ERR(obj);
 		ep->srq = container_of(obj, struct dapx_srq, obj);
-		/* Devices differ in whose keys a receive is checked against. */
-		if (ep->srq->pd != ep->pd)
+		/*
+		 * Devices differ in whose keys a receive is checked against. Of an XRC SRQ they
+		 * do not know.
+		 */
+		if (ep->srq->pd != ep->pd || ep->srq->xrcd)
 			return -EINVAL;
 	}
 	ret = dapx_evd_use(ctx, cmd->request_evd, &ep->request_evd);
@@ -702,6 +715,13 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 	ret = dapx_evd_use(ctx, cmd->connect_evd, &ep->connect_evd);
 	if (ret)
 		return ret;
+	if (cmd->xrcd) {
+		if (!ep->xrc)
+			return -EINVAL;
+		ret = dapx_xrcd_use(ctx, cmd->xrcd, &ep->xrcd);
+		if (ret)
+			return ret;
+	}
 	if (!cmd->recv_evd)
 		return cmd->srq || cmd->attr.recv_depth ? -EINVAL : 0;
 	ret = dapx_evd_use(ctx, cmd->recv_evd, &evd);
@@ -720,6 +740,8 @@ int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
 	if (cmd->srq) {
 		/* Before sizes are looked at, of which it forbids some. */
 		struct dapx_object *srq = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
@@ -856,12 +878,15 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 	struct dapx_ep *ep = dapx_ep_of(obj);
 
 	dapx_ep_dismantle(ep);
+	dapx_xrc_sender_destroy(ep);
 	dapx_ep_unmap_inline(ep);
 	dapx_ep_set_recv_evd(ep, NULL);
 	if (ep->connect_evd)
 		dapx_object_unuse(&ep->connect_evd->obj);
 	if (ep->request_evd)
 		dapx_object_unuse(&ep->request_evd->obj);
+	if (ep->xrcd)
+		dapx_object_unuse(&ep->xrcd->obj);
 	if (ep->srq)
 		dapx_object_unuse(&ep->srq->obj);
 	if (ep->pd)
@@ -872,6 +897,8 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 static void dapx_ep_renew(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 {
 	dapx_ep_dismantle(ep);
+	if (ep->xrc)
+		dapx_xrc_sender_reset(ep);
 	dapx_workq_reset(&ep->sq);
 	if (ep->rq.ops)
 		dapx_workq_reset(&ep->rq);
@@ -1222,6 +1249,12 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 		return -EBADFD;
 	if (mask & IB_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = dapx_ep_access_flags(ep);
+	if (ep->xrc && mask & IB_QP_RQ_PSN)
+		attr.rq_psn = dapx_xrc_answer_psn(step->dest_qp_num, ep->qp->qp_num);
+	if (ep->xrc && mask & IB_QP_RNR_RETRY) {
+		dapx_xrc_sender_set_retries(ep, step->rnr_retry);
+		attr.rnr_retry = 7;
+	}
 
 	ret = dapx_ep_qp_modify(ep, &attr, mask);
 	/* A queue pair in error; a GID index without a GID. */

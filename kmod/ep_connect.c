@@ -74,6 +74,10 @@ static int dapx_ep_qp_connect(struct dapx_ep *ep, struct rdma_cm_id *id)
 static void dapx_ep_take_peer_data(struct dapx_ep *ep, const void *data, u32 length)
 {
 	lockdep_assert_held(&ep->lock);
+	if (ep->xrc && dapx_xrc_cm_header_is(data, length)) {
+		data += sizeof(struct dapx_xrc_cm_header);
+		length -= sizeof(struct dapx_xrc_cm_header);
+	}
 	ep->peer_data_len = data ? min_t(u32, length, sizeof(ep->peer_data)) : 0;
 	memset(ep->peer_data, 0, sizeof(ep->peer_data));
 	if (ep->peer_data_len)
@@ -188,6 +192,12 @@ static bool dapx_ep_disconnected(struct dapx_ep *ep)
 	return true;
 }
 
+/* Before the first message: to a peer that does not speak XRC, it would be garbage. */
+static bool dapx_ep_peer_speaks(struct dapx_ep *ep, const struct rdma_conn_param *conn)
+{
+	return !ep->xrc || dapx_xrc_cm_header_is(conn->private_data, conn->private_data_len);
+}
+
 static int dapx_ep_send_request(struct dapx_ep *ep, struct rdma_cm_id *id)
 {
 	int ret;
@@ -209,6 +219,8 @@ static u32 dapx_ep_failure(int error)
 		return DAPX_CONNECTION_TIMED_OUT;
 	case -ECONNREFUSED:
 		/* iWARP: no listener's port */
+	case -EPROTO:
+		/* XRC: somebody listens, to something else */
 		return DAPX_CONNECTION_NON_PEER_REJECTED;
 	default:
 		return DAPX_CONNECTION_UNREACHABLE;
@@ -241,6 +253,11 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		if (READ_ONCE(ep->state) != DAPX_EP_ACTIVE_PENDING)
 			break;
+		if (!dapx_ep_peer_speaks(ep, conn)) {
+			rdma_reject(id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
+			ret = -EPROTO;
+			break;
+		}
 		ret = dapx_ep_qp_connect(ep, id);
 		if (!ret) {
 			dapx_ep_answered(ep, conn);
@@ -251,6 +268,11 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/* On iWARP also the active side's answer. */
+		if (ep->obj.ctx->dev->iwarp && !dapx_ep_peer_speaks(ep, conn)) {
+			rdma_disconnect(id);
+			ret = -EPROTO;
+			break;
+		}
 		dapx_ep_answered(ep, conn);
 		dapx_ep_connected(ep);
 		break;
@@ -431,6 +453,7 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_connect *cmd = ucmd->cmd;
 	struct dapx_ep *ep;
+	u32 header;
 	int ret;
 
 	if (cmd->flags)
@@ -438,8 +461,10 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
+	header = ep->xrc ? sizeof(struct dapx_xrc_cm_header) : 0;
 	ret = -EINVAL;
-	if (cmd->private_data_len > IB_CM_REQ_PRIVATE_DATA_SIZE - DAPX_CM_IP_HEADER_SIZE ||
+	if (cmd->private_data_len + header >
+	    IB_CM_REQ_PRIVATE_DATA_SIZE - DAPX_CM_IP_HEADER_SIZE ||
 	    cmd->retry_count > 7 || cmd->rnr_retry_count > 7)
 		goto out;
 	if (cmd->cm ? cmd->dst.ss_family || cmd->src.ss_family :
@@ -449,15 +474,20 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	ret = -EBADFD;
 	if (ep->state != DAPX_EP_UNCONNECTED || ep->cm || !dapx_ep_is_complete(ep))
 		goto out;
-	memcpy(ep->private_data, cmd->private_data, sizeof(ep->private_data));
+	if (ep->xrc) {
+		dapx_xrc_cm_header_write(ep->private_data);
+		dapx_xrc_sender_set_retries(ep, cmd->rnr_retry_count);
+	}
+	memcpy(ep->private_data + header, cmd->private_data, sizeof(cmd->private_data));
 	ep->conn_param = (struct rdma_conn_param) {
 		.private_data = ep->private_data,
-		.private_data_len = cmd->private_data_len,
+		.private_data_len = header + cmd->private_data_len,
 		.responder_resources = ep->attr.max_dest_rd_atomic,
 		.initiator_depth = ep->attr.max_rd_atomic,
 		.flow_control = 1,
 		.retry_count = cmd->retry_count,
-		.rnr_retry_count = cmd->rnr_retry_count,
+		/* XRC counts by itself. */
+		.rnr_retry_count = ep->xrc ? 7 : cmd->rnr_retry_count,
 	};
 	ep->connect_deadline = cmd->deadline;
 	if (cmd->deadline <= ktime_get_ns()) {
@@ -564,6 +594,12 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 	}
 	cm = container_of(obj, struct dapx_cm, obj);
 
+	ret = -EOPNOTSUPP;
+	if (ep->xrc)
+		goto out;
+	ret = -EPROTO;
+	if (cm->xrc)
+		goto out;
 	ret = -EBADFD;
 	if (!dapx_cm_claim_request(cm))
 		goto out;

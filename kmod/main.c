@@ -44,7 +44,8 @@ int dapx_cmd_info(struct dapx_ucmd *ucmd)
 	if (cmd->flags)
 		return -EOPNOTSUPP;
 
-	cmd->out_features = DAPX_FEATURE_RC | DAPX_FEATURE_SRQ | DAPX_FEATURE_RMR;
+	cmd->out_features = DAPX_FEATURE_RC | DAPX_FEATURE_SRQ | DAPX_FEATURE_RMR |
+			    DAPX_FEATURE_XRC;
 	cmd->out_max_objects = dapx_max_objects;
 	cmd->out_max_user_objects = dapx_max_user_objects;
 	cmd->out_max_ring_depth = dapx_max_ring_depth;
@@ -105,6 +106,14 @@ static const struct dapx_ioctl_op dapx_ioctl_ops[] = {
 	DAPX_OP(RMR_BIND, dapx_cmd_rmr_bind, dapx_rmr_bind, __reserved),
 	DAPX_OP(RMR_QUERY, dapx_cmd_rmr_query, dapx_rmr_query, out_rkey),
 	DAPX_OP(XRCD_OPEN, dapx_cmd_xrcd_open, dapx_xrcd_open, user_data),
+	DAPX_OP(SRQ_MODIFY, dapx_cmd_srq_modify, dapx_srq_modify, limit),
+	DAPX_OP(SRQ_QUERY, dapx_cmd_srq_query, dapx_srq_query, __reserved),
+	DAPX_OP(XRC_QP_CREATE, dapx_cmd_xrc_qp_create, dapx_xrc_qp_create, out_qp_num),
+	DAPX_OP(XRC_QP_REGISTER, dapx_cmd_xrc_qp_register, dapx_xrc_qp_register, user_data),
+	DAPX_OP(XRC_QP_UNREGISTER, dapx_cmd_xrc_qp_unregister, dapx_xrc_qp_unregister, qp_num),
+	DAPX_OP(XRC_QP_MODIFY, dapx_cmd_xrc_qp_modify, dapx_xrc_qp_modify, qp),
+	DAPX_OP(XRC_QP_ACCEPT, dapx_cmd_xrc_qp_accept, dapx_xrc_qp_accept, private_data),
+	DAPX_OP(XRC_QP_QUERY, dapx_cmd_xrc_qp_query, dapx_xrc_qp_query, out_qp),
 };
 
 static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -209,11 +218,16 @@ static int __init dapx_init(void)
 	ret = dapx_devices_init();
 	if (ret)
 		goto err_wq;
-	ret = misc_register(&dapx_misc);
+	ret = dapx_netlink_init();
 	if (ret)
 		goto err_devices;
+	ret = misc_register(&dapx_misc);
+	if (ret)
+		goto err_netlink;
 	return 0;
 
+err_netlink:
+	dapx_netlink_exit();
 err_devices:
 	dapx_devices_exit();
 err_wq:
@@ -224,6 +238,7 @@ err_wq:
 static void __exit dapx_exit(void)
 {
 	misc_deregister(&dapx_misc);
+	dapx_netlink_exit();
 	dapx_devices_exit();
 	destroy_workqueue(dapx_wq);
 	rcu_barrier();

@@ -85,6 +85,39 @@ struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 acc
 	return ibmr;
 }
 
+/* For XRC: pages that the module may copy to and from, and a key by which peers find them. */
+static int dapx_mr_pin(struct dapx_mr *mr)
+{
+	struct dapx_device *dev = mr->obj.ctx->dev;
+	int ret;
+
+	mr->pinned = dapx_pinned_create(dev->ibdev, mr->addr, mr->length,
+					mr->access & DAPX_ACCESS_LOCAL_WRITE);
+	if (IS_ERR(mr->pinned)) {
+		ret = PTR_ERR(mr->pinned);
+		mr->pinned = NULL;
+		return ret;
+	}
+	if (!mr->rkey)
+		return 0;
+	ret = xa_insert(&dev->xrc_keys, mr->rkey, mr, GFP_KERNEL_ACCOUNT);
+	if (ret) {
+		dapx_pinned_destroy(mr->pinned);
+		mr->pinned = NULL;
+	}
+	return ret;
+}
+
+/* No process and no peer finds it any more; copies that are going on are waited for. */
+static void dapx_mr_unpin(struct dapx_mr *mr)
+{
+	if (!mr->pinned)
+		return;
+	if (mr->rkey)
+		xa_erase(&mr->obj.ctx->dev->xrc_keys, mr->rkey);
+	dapx_pinned_destroy(mr->pinned);
+}
+
 int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 {
 	struct dapx_mr_create *cmd = ucmd->cmd;
@@ -93,10 +126,11 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 	int access = dapx_access_to_ib(cmd->access);
 	struct dapx_object *obj, *pd_obj;
 	struct dapx_mr *mr;
+	u32 device_access;
 	u64 end;
 	int ret;
 
-	if (cmd->flags)
+	if (cmd->flags & ~DAPX_MR_XRC)
 		return -EOPNOTSUPP;
 	if (cmd->access & ~DAPX_ACCESS_ALL)
 		return -EOPNOTSUPP;
@@ -114,8 +148,12 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 	ret = ib_check_mr_access(ibdev, access);
 	if (ret)
 		goto err_pd;
+	/* Those of XRC are the module's own. */
+	device_access = cmd->access;
+	if (ibdev->attrs.atomic_cap == IB_ATOMIC_NONE && cmd->flags & DAPX_MR_XRC)
+		device_access &= ~DAPX_ACCESS_REMOTE_ATOMIC;
 	ret = -EOPNOTSUPP;
-	if (access & IB_ACCESS_REMOTE_ATOMIC && ibdev->attrs.atomic_cap == IB_ATOMIC_NONE)
+	if (device_access & DAPX_ACCESS_REMOTE_ATOMIC && ibdev->attrs.atomic_cap == IB_ATOMIC_NONE)
 		goto err_pd;
 
 	obj = dapx_object_alloc(ctx, &dapx_mr_class);
@@ -130,7 +168,7 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 	mr->length = cmd->length;
 	mr->access = cmd->access;
 
-	mr->ibmr = dapx_mr_register(mr->pd, cmd->addr, cmd->length, cmd->access, false);
+	mr->ibmr = dapx_mr_register(mr->pd, cmd->addr, cmd->length, device_access, false);
 	if (IS_ERR(mr->ibmr)) {
 		ret = PTR_ERR(mr->ibmr);
 		if (ret == -EFAULT)
@@ -138,12 +176,18 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 		goto err_abort;
 	}
 	mr->lkey = mr->ibmr->lkey;
+	mr->rkey = cmd->access & DAPX_ACCESS_REMOTE ? mr->ibmr->rkey : 0;
+	if (cmd->flags & DAPX_MR_XRC) {
+		ret = dapx_mr_pin(mr);
+		if (ret)
+			goto err_mr;
+	}
 	ret = xa_insert(&ctx->mrs, obj->handle, mr, GFP_KERNEL_ACCOUNT);
 	if (ret)
-		goto err_mr;
+		goto err_pin;
 
 	cmd->out_mr = obj->handle;
-	cmd->out_rkey = cmd->access & DAPX_ACCESS_REMOTE ? mr->ibmr->rkey : 0;
+	cmd->out_rkey = mr->rkey;
 	ret = dapx_respond(ucmd);
 	if (ret)
 		goto err_index;
@@ -152,6 +196,8 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 
 err_index:
 	xa_erase(&ctx->mrs, obj->handle);
+err_pin:
+	dapx_mr_unpin(mr);
 err_mr:
 	ib_dereg_mr(mr->ibmr);
 err_abort:
@@ -167,6 +213,7 @@ static void dapx_mr_destroy(struct dapx_object *obj)
 	int ret;
 
 	xa_erase(&obj->ctx->mrs, obj->handle);
+	dapx_mr_unpin(mr);
 	/* Removes the keys and waits for the packet that is being copied. */
 	ret = ib_dereg_mr(mr->ibmr);
 	WARN_ON_ONCE(ret);
@@ -181,10 +228,25 @@ const struct dapx_object_class dapx_mr_class = {
 	.destroy = dapx_mr_destroy,
 };
 
+/* What user space may name, a handle and an address; under RCU. NULL: not for this. */
+static struct dapx_mr *dapx_mr_find(struct dapx_context *ctx, struct dapx_pd *pd,
+				    const struct dapx_sge *sge, bool write)
+{
+	struct dapx_mr *mr = xa_load(&ctx->mrs, sge->mr);
+
+	if (!mr || mr->pd != pd || (write && !(mr->access & DAPX_ACCESS_LOCAL_WRITE)))
+		return NULL;
+	/* In this order nothing can wrap around. */
+	if (sge->addr < mr->addr || sge->addr - mr->addr > mr->length ||
+	    sge->length > mr->length - (sge->addr - mr->addr))
+		return NULL;
+	return mr;
+}
+
 /*
- * Turns what user space may name, a handle and an address, into what the device
- * needs, a key: the only place where keys of local memory come from. Looks without
- * a reference, in softirq: MRs are freed after a grace period.
+ * Turns that into what the device needs, a key: the only place where keys of local
+ * memory come from. Looks without a reference, in softirq: MRs are freed after a grace
+ * period.
  */
 int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,
 		   const struct dapx_sge *sge, bool write, struct ib_sge *out)
@@ -193,20 +255,94 @@ int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,
 	int ret = -EACCES;
 
 	rcu_read_lock();
-	mr = xa_load(&ctx->mrs, sge->mr);
-	if (!mr)
-		goto out;
-	if (mr->pd != pd || (write && !(mr->access & DAPX_ACCESS_LOCAL_WRITE)))
-		goto out;
-	/* In this order nothing can wrap around. */
-	if (sge->addr < mr->addr || sge->addr - mr->addr > mr->length ||
-	    sge->length > mr->length - (sge->addr - mr->addr))
-		goto out;
-	out->addr = sge->addr;
-	out->length = sge->length;
-	out->lkey = mr->lkey;
-	ret = 0;
-out:
+	mr = dapx_mr_find(ctx, pd, sge, write);
+	if (mr) {
+		out->addr = sge->addr;
+		out->length = sge->length;
+		out->lkey = mr->lkey;
+		ret = 0;
+	}
 	rcu_read_unlock();
 	return ret;
+}
+
+/* XRC: whether dapx_mr_copy() would do it now. */
+bool dapx_mr_copyable(struct dapx_context *ctx, struct dapx_pd *pd, const struct dapx_sge *sge,
+		      bool write)
+{
+	struct dapx_mr *mr;
+	bool copyable;
+
+	rcu_read_lock();
+	mr = dapx_mr_find(ctx, pd, sge, write);
+	copyable = mr && mr->pinned;
+	rcu_read_unlock();
+	return copyable;
+}
+
+/* XRC: copies to or from a segment of the process' memory. Any context. */
+bool dapx_mr_copy(struct dapx_context *ctx, struct dapx_pd *pd, const struct dapx_sge *sge,
+		  void *buffer, bool write)
+{
+	struct dapx_mr *mr;
+	bool found;
+	u64 offset;
+
+	rcu_read_lock();
+	mr = dapx_mr_find(ctx, pd, sge, write);
+	found = mr && mr->pinned && dapx_pinned_get(mr->pinned);
+	if (found) {
+		/* Softirqs are off, or this is one: the MR's end waits for us, not for RCU. */
+		offset = sge->addr - mr->addr;
+		dapx_pinned_copy(mr->pinned, offset, buffer, sge->length, write);
+		dapx_pinned_put(mr->pinned);
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* XRC: what a peer may name, a key and an address: @length bytes of @pd's, with that right. */
+static struct dapx_mr *dapx_mr_find_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 length,
+					u32 access)
+{
+	struct dapx_mr *mr = xa_load(&pd->obj.ctx->dev->xrc_keys, rkey);
+
+	if (!mr || mr->pd != pd || !(mr->access & access))
+		return NULL;
+	if (addr < mr->addr || addr - mr->addr > mr->length ||
+	    length > mr->length - (addr - mr->addr))
+		return NULL;
+	return dapx_pinned_get(mr->pinned) ? mr : NULL;
+}
+
+/* The part at @offset of a range that a peer names is copied. */
+bool dapx_mr_copy_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 total, u32 offset,
+			 void *buffer, u32 length, bool write)
+{
+	struct dapx_mr *mr;
+
+	rcu_read_lock();
+	mr = dapx_mr_find_key(pd, rkey, addr, total,
+			      write ? DAPX_ACCESS_REMOTE_WRITE : DAPX_ACCESS_REMOTE_READ);
+	if (mr) {
+		dapx_pinned_copy(mr->pinned, addr - mr->addr + offset, buffer, length, write);
+		dapx_pinned_put(mr->pinned);
+	}
+	rcu_read_unlock();
+	return mr;
+}
+
+bool dapx_mr_atomic_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, bool add, u64 compare_add,
+			   u64 swap, u64 *old)
+{
+	struct dapx_mr *mr;
+
+	rcu_read_lock();
+	mr = dapx_mr_find_key(pd, rkey, addr, sizeof(u64), DAPX_ACCESS_REMOTE_ATOMIC);
+	if (mr) {
+		*old = dapx_pinned_atomic(mr->pinned, addr - mr->addr, add, compare_add, swap);
+		dapx_pinned_put(mr->pinned);
+	}
+	rcu_read_unlock();
+	return mr;
 }

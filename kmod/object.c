@@ -210,7 +210,7 @@ int dapx_cmd_free(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags & ~DAPX_FREE_NOWAIT)
 		return -EOPNOTSUPP;
-	if (cmd->type > DAPX_OBJECT_XRCD)
+	if (cmd->type > DAPX_OBJECT_XRC_QP)
 		return -EINVAL;
 	obj = dapx_object_take(ucmd->ctx, cmd);
 	if (IS_ERR(obj))
@@ -234,7 +234,7 @@ int dapx_cmd_query_object(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags & ~DAPX_QUERY_NEXT)
 		return -EOPNOTSUPP;
-	if (cmd->type > DAPX_OBJECT_XRCD)
+	if (cmd->type > DAPX_OBJECT_XRC_QP)
 		return -EINVAL;
 
 	if (!(cmd->flags & DAPX_QUERY_NEXT)) {

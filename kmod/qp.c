@@ -6,7 +6,10 @@
 
 #include "dapx_private.h"
 
-/* @port: of the queue pair, unless this is the step that sets it. Rights are the caller's to add. */
+/*
+ * @port: of the queue pair, unless this is the step that sets it. Rights are the
+ * caller's to add.
+ */
 int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_attr *step,
 		       struct ib_qp_attr *attr, int *mask)
 {

@@ -4,9 +4,6 @@
  */
 #include "dapx_private.h"
 
-#define DAPX_SEND_FLAGS (DAPX_SEND_SIGNALED | DAPX_SEND_SOLICITED | DAPX_SEND_FENCE | \
-			 DAPX_SEND_INLINE)
-
 struct dapx_send_op {
 	enum ib_wr_opcode opcode;
 	bool known;
@@ -30,7 +27,7 @@ static const struct dapx_send_op dapx_send_op_table[] = {
 				.to_memory = true },
 };
 
-static enum dapx_workq_mode dapx_send_mode(struct dapx_workq *wq)
+enum dapx_workq_mode dapx_send_mode(struct dapx_workq *wq)
 {
 	struct dapx_ep *ep = wq->owner;
 
@@ -47,7 +44,7 @@ static enum dapx_workq_mode dapx_send_mode(struct dapx_workq *wq)
 	}
 }
 
-static void dapx_send_prepare(struct dapx_workq *wq, struct dapx_slot *slot)
+void dapx_send_prepare(struct dapx_workq *wq, struct dapx_slot *slot)
 {
 	const struct dapx_send_wr *in = wq->copy;
 
@@ -186,22 +183,22 @@ static void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	dapx_ep_completed(ep);
 }
 
-static void dapx_send_fault(struct dapx_workq *wq)
+void dapx_send_fault(struct dapx_workq *wq)
 {
 	dapx_ep_broken(wq->owner);
 }
 
-static void dapx_send_kick(struct dapx_workq *wq)
+void dapx_send_kick(struct dapx_workq *wq)
 {
 	dapx_ep_queue(wq->owner, DAPX_EP_TODO_KICK);
 }
 
-static void dapx_send_at_barrier(struct dapx_workq *wq)
+void dapx_send_at_barrier(struct dapx_workq *wq)
 {
 	dapx_ep_queue(wq->owner, DAPX_EP_TODO_BIND);
 }
 
-static struct dapx_evd *dapx_send_evd(struct dapx_workq *wq)
+struct dapx_evd *dapx_send_evd(struct dapx_workq *wq)
 {
 	struct dapx_ep *ep = wq->owner;
 

@@ -1,13 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * dapx: shared receive queues
+ *
+ * A plain one belongs to the device, which takes its receives. One of an XRC domain
+ * belongs to the module: a receive stays in the ring until a message needs it.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "dapx_private.h"
+#include "xrc_engine.h"
 
 #define DAPX_SRQ_ENTRIES_OFF DAPX_RING_CONTROL_SIZE
+
+static struct dapx_srq *dapx_srq_of(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_srq, obj);
+}
+
+static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what)
+{
+	if (!srq->evd || READ_ONCE(node->pending))
+		return;
+	node->solicited = true;
+	node->event = (struct dapx_event) {
+		.type = DAPX_EVENT_ASYNC,
+		.handle = srq->obj.handle,
+		.user_data = srq->obj.user_data,
+		.async.what = what,
+	};
+	dapx_evd_post(srq->evd, node);
+}
+
+static void dapx_srq_kick(struct dapx_workq *wq)
+{
+	struct dapx_srq *srq = wq->owner;
+
+	queue_work(dapx_wq, &srq->work);
+}
+
+static void dapx_srq_work(struct work_struct *work)
+{
+	struct dapx_srq *srq = container_of(work, struct dapx_srq, work);
+
+	dapx_workq_run(&srq->rq);
+}
+
+/* --------------------------------------------------------------------- plain */
 
 static enum dapx_workq_mode dapx_srq_mode(struct dapx_workq *wq)
 {
@@ -53,21 +92,14 @@ static void dapx_srq_done(struct ib_cq *cq, struct ib_wc *wc)
 	dapx_workq_retire(wq);
 }
 
-static void dapx_srq_kick(struct dapx_workq *wq)
+static void dapx_srq_fault(struct dapx_workq *wq)
 {
 	struct dapx_srq *srq = wq->owner;
 
-	queue_work(dapx_wq, &srq->work);
+	dapx_srq_async(srq, &srq->error_event, DAPX_ASYNC_SRQ_ERROR);
 }
 
-static void dapx_srq_work(struct work_struct *work)
-{
-	struct dapx_srq *srq = container_of(work, struct dapx_srq, work);
-
-	dapx_workq_run(&srq->rq);
-}
-
-static struct dapx_evd *dapx_srq_evd(struct dapx_workq *wq)
+static struct dapx_evd *dapx_srq_no_evd(struct dapx_workq *wq)
 {
 	return NULL;
 }
@@ -79,9 +111,160 @@ static const struct dapx_workq_ops dapx_srq_ops = {
 	.prepare = dapx_recv_prepare,
 	.post = dapx_srq_post,
 	.done = dapx_srq_done,
+	.fault = dapx_srq_fault,
 	.kick = dapx_srq_kick,
-	.evd = dapx_srq_evd,
+	.evd = dapx_srq_no_evd,
 };
+
+static void dapx_srq_event(struct ib_event *event, void *context)
+{
+	struct dapx_srq *srq = context;
+
+	switch (event->event) {
+	case IB_EVENT_SRQ_LIMIT_REACHED:
+		WRITE_ONCE(srq->limit, 0);
+		dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT);
+		break;
+	case IB_EVENT_SRQ_ERR:
+		dapx_srq_async(srq, &srq->error_event, DAPX_ASYNC_SRQ_ERROR);
+		break;
+	default:
+		break;
+	}
+}
+
+static int dapx_srq_init_plain(struct dapx_srq *srq, u32 max_sge)
+{
+	struct ib_srq_init_attr attr = {
+		.event_handler = dapx_srq_event,
+		.srq_context = srq,
+		.srq_type = IB_SRQT_BASIC,
+		.attr = { .max_wr = srq->rq.view.depth, .max_sge = max_sge },
+	};
+	struct ib_srq *ibsrq = ib_create_srq(srq->pd->ibpd, &attr);
+
+	if (IS_ERR(ibsrq))
+		return PTR_ERR(ibsrq);
+	srq->ibsrq = ibsrq;
+	return 0;
+}
+
+/* ----------------------------------------------------------------------- XRC */
+
+static struct dapx_recv_wr *dapx_srq_copy_of(struct dapx_srq *srq, struct dapx_slot *slot)
+{
+	return srq->copies + (slot - srq->rq.slots) * srq->rq.view.stride;
+}
+
+/* What the engine takes is taken by it alone. */
+static enum dapx_workq_mode dapx_srq_xrc_mode(struct dapx_workq *wq)
+{
+	struct dapx_srq *srq = wq->owner;
+
+	return READ_ONCE(srq->dead) ? DAPX_WORKQ_STOP : DAPX_WORKQ_HOLD;
+}
+
+static enum dapx_status dapx_srq_xrc_post(struct dapx_workq *wq, struct dapx_slot *slot)
+{
+	const struct dapx_recv_wr *in = wq->copy;
+	const struct dapx_sge *sge = (const void *)(in + 1);
+	struct dapx_srq *srq = wq->owner;
+	u32 i;
+
+	if (in->flags || in->num_sge > wq->max_sge)
+		goto bad;
+	for (i = 0; i < in->num_sge; i++)
+		if (!dapx_mr_copyable(wq->obj->ctx, srq->pd, &sge[i], true))
+			goto bad;
+	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
+	slot->node.event.completion.srq = wq->obj->handle;
+	memcpy(dapx_srq_copy_of(srq, slot), in, sizeof(*in) + in->num_sge * sizeof(*sge));
+	return DAPX_STATUS_SUCCESS;
+
+bad:
+	/* As with a plain one. */
+	wq->corrupt = true;
+	return DAPX_STATUS_LOCAL_OPERATION;
+}
+
+static struct dapx_evd *dapx_srq_xrc_evd(struct dapx_workq *wq)
+{
+	struct dapx_srq *srq = wq->owner;
+
+	return srq->evd;
+}
+
+static const struct dapx_workq_ops dapx_srq_xrc_ops = {
+	.hold_is_busy = true,
+	.busy_from = 1,
+	.busy_until = 1,
+	.mode = dapx_srq_xrc_mode,
+	.prepare = dapx_recv_prepare,
+	.post = dapx_srq_xrc_post,
+	.kick = dapx_srq_kick,
+	.fault = dapx_srq_fault,
+	.evd = dapx_srq_xrc_evd,
+};
+
+/* For a message: the next receive, and how much fits into it. In softirq. */
+struct dapx_slot *dapx_srq_take(struct dapx_srq *srq, enum dapx_status *status, u64 *size)
+{
+	const struct dapx_recv_wr *wr;
+	const struct dapx_sge *sge;
+	struct dapx_slot *slot;
+	u32 left, limit, i;
+
+	slot = dapx_workq_pull(&srq->rq, status, &left);
+	if (*status != DAPX_STATUS_SUCCESS) {
+		if (*status != DAPX_STATUS_RECEIVER_NOT_READY)
+			dapx_srq_fault(&srq->rq);
+		return NULL;
+	}
+	limit = READ_ONCE(srq->limit);
+	if (left < limit && cmpxchg(&srq->limit, limit, 0) == limit)
+		dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT);
+	wr = dapx_srq_copy_of(srq, slot);
+	sge = (const void *)(wr + 1);
+	*size = 0;
+	for (i = 0; i < wr->num_sge; i++)
+		*size += sge[i].length;
+	return slot;
+}
+
+bool dapx_srq_place(struct dapx_srq *srq, struct dapx_slot *slot, u32 offset, const void *from,
+		    u32 length)
+{
+	const struct dapx_recv_wr *wr = dapx_srq_copy_of(srq, slot);
+
+	return dapx_xrc_segments_copy(srq->obj.ctx, srq->pd, (const void *)(wr + 1), wr->num_sge,
+				      offset, (void *)from, length, true);
+}
+
+void dapx_srq_complete(struct dapx_srq *srq, struct dapx_slot *slot, enum dapx_status status)
+{
+	dapx_workq_complete(slot, srq->evd, status);
+}
+
+static int dapx_srq_init_xrc(struct dapx_srq *srq)
+{
+	struct dapx_device *dev = srq->obj.ctx->dev;
+	int ret;
+
+	srq->domain = srq->xrcd->domain;
+	srq->copies = kvcalloc(srq->rq.view.depth, srq->rq.view.stride, GFP_KERNEL_ACCOUNT);
+	if (!srq->copies)
+		return -ENOMEM;
+	/* Reserved: messages do not find it before it is published. */
+	ret = xa_alloc_cyclic(&dev->xrc_srqs, &srq->number, NULL, XA_LIMIT(1, DAPX_XRC_MAX_SRQN),
+			      &dev->xrc_next_srq, GFP_KERNEL_ACCOUNT);
+	if (ret < 0) {
+		srq->number = 0;
+		return ret == -EBUSY ? -EDQUOT : ret;
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------ lifetime */
 
 int dapx_srq_doorbell(struct dapx_srq *srq)
 {
@@ -92,11 +275,6 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 {
 	u32 depth = roundup_pow_of_two(cmd->depth);
 	u32 stride = dapx_recv_stride(cmd->max_sge);
-	struct ib_srq_init_attr attr = {
-		.srq_context = srq,
-		.srq_type = IB_SRQT_BASIC,
-		.attr = { .max_wr = depth, .max_sge = cmd->max_sge },
-	};
 	int ret;
 
 	srq->ring = dapx_ring_create(srq->obj.ctx, DAPX_SRQ_ENTRIES_OFF + (size_t)depth * stride);
@@ -107,54 +285,81 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 	}
 	dapx_ring_view_init(&srq->rq.view, srq->ring, 0, DAPX_SRQ_ENTRIES_OFF, depth, stride,
 			    &cmd->out_ring);
-	ret = dapx_workq_init(&srq->rq, &dapx_srq_ops, srq, &srq->obj, cmd->max_sge, 0);
+	ret = dapx_workq_init(&srq->rq, srq->xrcd ? &dapx_srq_xrc_ops : &dapx_srq_ops, srq,
+			      &srq->obj, cmd->max_sge, 0);
 	if (ret)
 		return ret;
-
-	srq->ibsrq = ib_create_srq(srq->pd->ibpd, &attr);
-	if (IS_ERR(srq->ibsrq)) {
-		ret = PTR_ERR(srq->ibsrq);
-		srq->ibsrq = NULL;
+	ret = srq->xrcd ? dapx_srq_init_xrc(srq) : dapx_srq_init_plain(srq, cmd->max_sge);
+	if (ret)
 		return ret;
-	}
 	dapx_workq_update_mode(&srq->rq);
+	/* Says BUSY where no doorbell is needed. */
+	dapx_workq_run(&srq->rq);
 	return 0;
+}
+
+static int dapx_srq_use_objects(struct dapx_srq *srq, const struct dapx_srq_create *cmd)
+{
+	struct dapx_context *ctx = srq->obj.ctx;
+	struct dapx_object *obj;
+
+	obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	srq->pd = container_of(obj, struct dapx_pd, obj);
+	if (cmd->evd) {
+		obj = dapx_object_use(ctx, cmd->evd, DAPX_OBJECT_EVD);
+		if (IS_ERR(obj))
+			return PTR_ERR(obj);
+		srq->evd = container_of(obj, struct dapx_evd, obj);
+	}
+	return cmd->xrcd ? dapx_xrcd_use(ctx, cmd->xrcd, &srq->xrcd) : 0;
+}
+
+static int dapx_srq_check_sizes(struct dapx_context *ctx, const struct dapx_srq_create *cmd)
+{
+	const struct ib_device_attr *attrs = &ctx->dev->ibdev->attrs;
+	u32 max_depth = cmd->xrcd ? dapx_max_ring_depth : dapx_device_max_srq_depth(ctx->dev);
+	u32 max_sge = cmd->xrcd ? DAPX_MAX_SGE : min_t(u32, DAPX_MAX_SGE, attrs->max_srq_sge);
+
+	if (!cmd->depth || cmd->depth > dapx_max_ring_depth ||
+	    roundup_pow_of_two(cmd->depth) > max_depth || !cmd->max_sge || cmd->max_sge > max_sge)
+		return -EINVAL;
+	/* Its completions have to go somewhere. */
+	return cmd->xrcd && !cmd->evd ? -EINVAL : 0;
 }
 
 int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 {
 	struct dapx_srq_create *cmd = ucmd->cmd;
 	struct dapx_context *ctx = ucmd->ctx;
-	const struct ib_device_attr *attrs = &ctx->dev->ibdev->attrs;
-	struct dapx_object *obj, *pd_obj;
+	struct dapx_object *obj;
 	struct dapx_srq *srq;
 	int ret;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	if (!attrs->max_srq)
-		return -EOPNOTSUPP;
-	pd_obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
-	if (IS_ERR(pd_obj))
-		return PTR_ERR(pd_obj);
-	if (!cmd->depth || cmd->depth > dapx_max_ring_depth ||
-	    roundup_pow_of_two(cmd->depth) > dapx_device_max_srq_depth(ctx->dev) ||
-	    !cmd->max_sge || cmd->max_sge > min_t(u32, DAPX_MAX_SGE, attrs->max_srq_sge)) {
-		dapx_object_unuse(pd_obj);
+	if (cmd->__reserved)
 		return -EINVAL;
-	}
+	if (!cmd->xrcd && !ctx->dev->ibdev->attrs.max_srq)
+		return -EOPNOTSUPP;
 	obj = dapx_object_alloc(ctx, &dapx_srq_class);
-	if (IS_ERR(obj)) {
-		dapx_object_unuse(pd_obj);
+	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	}
-	srq = container_of(obj, struct dapx_srq, obj);
+	srq = dapx_srq_of(obj);
 	INIT_WORK(&srq->work, dapx_srq_work);
+	INIT_LIST_HEAD(&srq->entry);
+	dapx_event_node_init(&srq->limit_event, obj, NULL);
+	dapx_event_node_init(&srq->error_event, obj, NULL);
 	srq->obj.user_data = cmd->user_data;
-	srq->pd = container_of(pd_obj, struct dapx_pd, obj);
-	ret = dapx_srq_init(srq, cmd);
+	ret = dapx_srq_use_objects(srq, cmd);
+	if (!ret)
+		ret = dapx_srq_check_sizes(ctx, cmd);
+	if (!ret)
+		ret = dapx_srq_init(srq, cmd);
 	if (!ret) {
 		cmd->out_srq = obj->handle;
+		cmd->out_srq_num = srq->number;
 		ret = dapx_respond(ucmd);
 	}
 	if (ret) {
@@ -162,27 +367,50 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 		dapx_object_abort(obj);
 		return ret;
 	}
+	if (srq->number) {
+		/* Cannot fail: the place is reserved. */
+		xa_store(&ctx->dev->xrc_srqs, srq->number, srq, GFP_KERNEL);
+		mutex_lock(&srq->domain->lock);
+		srq->serial = dapx_xrc_change();
+		list_add_tail(&srq->entry, &srq->domain->srqs);
+		mutex_unlock(&srq->domain->lock);
+	}
 	dapx_object_publish(obj);
 	return 0;
 }
 
 static void dapx_srq_destroy(struct dapx_object *obj)
 {
-	struct dapx_srq *srq = container_of(obj, struct dapx_srq, obj);
+	struct dapx_srq *srq = dapx_srq_of(obj);
 
+	mutex_lock(&obj->mutex);
 	WRITE_ONCE(srq->dead, true);
+	mutex_unlock(&obj->mutex);
+	if (srq->number) {
+		/* When no message has it any more. */
+		xa_erase(&obj->ctx->dev->xrc_srqs, srq->number);
+		dapx_xrc_srq_gone(srq->domain, srq);
+	}
 	dapx_workq_update_mode(&srq->rq);
-	/* No endpoint uses it: nothing is left that could queue its work. */
-	cancel_work_sync(&srq->work);
+	/* No endpoint uses it: nothing is left that could queue its work, but events that wait. */
 	if (srq->ibsrq)
 		ib_destroy_srq(srq->ibsrq);
-	dapx_object_unuse(&srq->pd->obj);
+	if (srq->evd) {
+		dapx_evd_drop(srq->evd, obj);
+		dapx_object_unuse(&srq->evd->obj);
+	}
+	cancel_work_sync(&srq->work);
+	if (srq->xrcd)
+		dapx_object_unuse(&srq->xrcd->obj);
+	if (srq->pd)
+		dapx_object_unuse(&srq->pd->obj);
 }
 
 static void dapx_srq_release(struct dapx_object *obj)
 {
-	struct dapx_srq *srq = container_of(obj, struct dapx_srq, obj);
+	struct dapx_srq *srq = dapx_srq_of(obj);
 
+	kvfree(srq->copies);
 	dapx_workq_exit(&srq->rq);
 	dapx_ring_destroy(srq->ring);
 }
@@ -190,6 +418,78 @@ static void dapx_srq_release(struct dapx_object *obj)
 const struct dapx_object_class dapx_srq_class = {
 	.type = DAPX_OBJECT_SRQ,
 	.size = sizeof(struct dapx_srq),
+	.rcu = true,
 	.destroy = dapx_srq_destroy,
 	.release = dapx_srq_release,
 };
+
+/* ------------------------------------------------------------------ commands */
+
+int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_srq_modify *cmd = ucmd->cmd;
+	struct ib_srq_attr attr = { .srq_limit = cmd->limit };
+	struct dapx_object *obj;
+	struct dapx_srq *srq;
+	int ret = 0;
+	u32 old;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	obj = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	srq = dapx_srq_of(obj);
+	mutex_lock(&obj->mutex);
+	if (srq->dead)
+		ret = -ENOENT;
+	else if (cmd->limit > srq->rq.view.depth)
+		ret = -EINVAL;
+	else if (!srq->evd)
+		ret = -EBADFD;
+	if (!ret) {
+		/* First: the event may come before the device has answered. */
+		old = xchg(&srq->limit, cmd->limit);
+		if (srq->ibsrq)
+			ret = ib_modify_srq(srq->ibsrq, &attr, IB_SRQ_LIMIT);
+		if (ret)
+			WRITE_ONCE(srq->limit, old);
+	}
+	mutex_unlock(&obj->mutex);
+	dapx_object_put(obj);
+	return ret;
+}
+
+int dapx_cmd_srq_query(struct dapx_ucmd *ucmd)
+{
+	struct dapx_srq_query *cmd = ucmd->cmd;
+	struct dapx_object *obj;
+	struct dapx_srq *srq;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
+	obj = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	srq = dapx_srq_of(obj);
+	mutex_lock(&obj->mutex);
+	if (srq->dead) {
+		ret = -ENOENT;
+		goto out;
+	}
+	cmd->out_pd = srq->pd->obj.handle;
+	cmd->out_xrcd = srq->xrcd ? srq->xrcd->obj.handle : 0;
+	cmd->out_evd = srq->evd ? srq->evd->obj.handle : 0;
+	cmd->out_srq_num = srq->number;
+	cmd->out_depth = srq->rq.view.depth;
+	cmd->out_max_sge = srq->rq.max_sge;
+	cmd->out_limit = READ_ONCE(srq->limit);
+	ret = dapx_respond(ucmd);
+out:
+	mutex_unlock(&obj->mutex);
+	dapx_object_put(obj);
+	return ret;
+}

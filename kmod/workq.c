@@ -268,7 +268,8 @@ void dapx_workq_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx
 		dapx_slot_free(slot);
 }
 
-static void dapx_workq_take(struct dapx_workq *wq, struct dapx_slot *slot)
+/* Moves the head on; the owner has what it needs of the entry. */
+static enum dapx_status dapx_workq_copy(struct dapx_workq *wq, struct dapx_slot *slot)
 {
 	enum dapx_status status = DAPX_STATUS_FLUSHED;
 
@@ -276,12 +277,18 @@ static void dapx_workq_take(struct dapx_workq *wq, struct dapx_slot *slot)
 	memcpy(wq->copy, dapx_ring_entry(&wq->view, wq->head), wq->view.stride);
 	barrier();
 	wq->ops->prepare(wq, slot);
-	if (wq->mode == DAPX_WORKQ_RUN)
+	if (wq->mode != DAPX_WORKQ_FLUSH)
 		status = wq->ops->post(wq, slot);
 	trace_dapx_post(wq->obj, wq->head, slot->node.event.completion.wr_id, status);
 	wq->head++;
 	/* Release: the copy is made before the process may write the next entry here. */
 	smp_store_release(wq->view.head, wq->head);
+	return status;
+}
+
+static void dapx_workq_take(struct dapx_workq *wq, struct dapx_slot *slot)
+{
+	enum dapx_status status = dapx_workq_copy(wq, slot);
 
 	if (status == DAPX_STATUS_SUCCESS)
 		return;
@@ -422,6 +429,8 @@ static bool dapx_workq_run_locked(struct dapx_workq *wq)
 			if (wq->faulty && wq->ops->fault_at_once)
 				fault = true;
 		}
+		if (wq->ops->posted)
+			wq->ops->posted(wq);
 		if (wq->corrupt) {
 			dapx_workq_set_flags(wq, false);
 			return true;
@@ -459,6 +468,35 @@ int dapx_workq_run(struct dapx_workq *wq)
 	if (fault && wq->ops->fault)
 		wq->ops->fault(wq);
 	return corrupt ? -EBADMSG : 0;
+}
+
+/*
+ * For owners that take one entry when they need it, and keep the queue in mode HOLD.
+ * NULL: there is none, or no room for its completion. @left: how many are behind it.
+ */
+struct dapx_slot *dapx_workq_pull(struct dapx_workq *wq, enum dapx_status *status, u32 *left)
+{
+	struct dapx_slot *slot = NULL;
+	u32 tail;
+
+	*status = DAPX_STATUS_RECEIVER_NOT_READY;
+	spin_lock_bh(&wq->lock);
+	if (wq->mode != DAPX_WORKQ_HOLD || wq->corrupt)
+		goto out;
+	tail = dapx_workq_tail(wq);
+	if (!wq->corrupt && tail != wq->head)
+		slot = dapx_slot_get(wq);
+	if (slot) {
+		*status = dapx_workq_copy(wq, slot);
+		*left = tail - wq->head;
+	}
+	if (wq->corrupt)
+		dapx_workq_set_flags(wq, false);
+out:
+	if (wq->corrupt)
+		*status = DAPX_STATUS_LOCAL_OPERATION;
+	spin_unlock_bh(&wq->lock);
+	return slot;
 }
 
 static enum hrtimer_restart dapx_workq_linger_over(struct hrtimer *timer)

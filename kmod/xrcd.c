@@ -16,12 +16,43 @@
 
 #include "dapx_private.h"
 
-struct dapx_xrc_domain {
-	struct dapx_device *dev;	/* while it is open, a context of that device is */
-	struct path path;		/* mnt NULL: of no file */
-	struct hlist_node node;		/* dev->xrc_domains */
-	unsigned int opens;		/* dev->xrc_lock */
-};
+/* All of all devices, for those who list them. */
+static DEFINE_XARRAY_ALLOC1(dapx_xrc_domains);
+static u32 dapx_xrc_next_domain;	/* dapx_xrc_domains' xa_lock */
+static atomic64_t dapx_xrc_change_count;
+
+u64 dapx_xrc_change(void)
+{
+	return atomic64_inc_return(&dapx_xrc_change_count);
+}
+
+u64 dapx_xrc_changes(void)
+{
+	return atomic64_read(&dapx_xrc_change_count);
+}
+
+static void dapx_xrc_domain_release(struct kref *kref)
+{
+	kfree(container_of(kref, struct dapx_xrc_domain, kref));
+}
+
+void dapx_xrc_domain_put(struct dapx_xrc_domain *domain)
+{
+	kref_put(&domain->kref, dapx_xrc_domain_release);
+}
+
+struct dapx_xrc_domain *dapx_xrc_domain_next(u32 id)
+{
+	struct dapx_xrc_domain *domain;
+	unsigned long index = id;
+
+	xa_lock(&dapx_xrc_domains);
+	domain = xa_find(&dapx_xrc_domains, &index, U32_MAX, XA_PRESENT);
+	if (domain)
+		kref_get(&domain->kref);
+	xa_unlock(&dapx_xrc_domains);
+	return domain;
+}
 
 static struct dapx_xrc_domain *dapx_xrc_domain_find(struct dapx_device *dev,
 						    const struct inode *inode)
@@ -39,12 +70,24 @@ static struct dapx_xrc_domain *dapx_xrc_domain_create(struct dapx_device *dev,
 						      const struct path *path)
 {
 	struct dapx_xrc_domain *domain;
+	int ret;
 
 	domain = kzalloc(sizeof(*domain), GFP_KERNEL_ACCOUNT);
 	if (!domain)
 		return ERR_PTR(-ENOMEM);
+	kref_init(&domain->kref);
 	domain->dev = dev;
 	domain->opens = 1;
+	mutex_init(&domain->lock);
+	INIT_LIST_HEAD(&domain->xrcds);
+	INIT_LIST_HEAD(&domain->srqs);
+	INIT_LIST_HEAD(&domain->qps);
+	ret = xa_alloc_cyclic(&dapx_xrc_domains, &domain->id, domain, xa_limit_31b,
+			      &dapx_xrc_next_domain, GFP_KERNEL_ACCOUNT);
+	if (ret < 0) {
+		kfree(domain);
+		return ERR_PTR(ret == -EBUSY ? -EDQUOT : ret);
+	}
 	if (!path)
 		return domain;
 	domain->path = *path;
@@ -85,8 +128,28 @@ static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain)
 	mutex_unlock(&dev->xrc_lock);
 	if (!last)
 		return;
+	xa_erase(&dapx_xrc_domains, domain->id);
+	dapx_xrc_pool_destroy(domain);
 	path_put(&domain->path);
-	kfree(domain);
+	dapx_xrc_domain_put(domain);
+}
+
+/* From then on, and until it leaves, the domain is open to whoever has its lock. */
+static void dapx_xrcd_join(struct dapx_xrcd *xrcd)
+{
+	mutex_lock(&xrcd->domain->lock);
+	xrcd->serial = dapx_xrc_change();
+	list_add_tail(&xrcd->entry, &xrcd->domain->xrcds);
+	mutex_unlock(&xrcd->domain->lock);
+}
+
+static void dapx_xrcd_leave(struct dapx_xrcd *xrcd)
+{
+	mutex_lock(&xrcd->domain->lock);
+	dapx_xrc_change();
+	list_del(&xrcd->entry);
+	mutex_unlock(&xrcd->domain->lock);
+	dapx_xrc_domain_close(xrcd->domain);
 }
 
 /* Not by descriptors of which many share an inode, nor by a file that one may only read. */
@@ -119,6 +182,16 @@ static struct dapx_xrc_domain *dapx_xrcd_domain(struct dapx_device *dev,
 	return domain;
 }
 
+int dapx_xrcd_use(struct dapx_context *ctx, u32 handle, struct dapx_xrcd **xrcd)
+{
+	struct dapx_object *obj = dapx_object_use(ctx, handle, DAPX_OBJECT_XRCD);
+
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	*xrcd = container_of(obj, struct dapx_xrcd, obj);
+	return 0;
+}
+
 int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
 {
 	struct dapx_xrcd_open *cmd = ucmd->cmd;
@@ -141,15 +214,16 @@ int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
 		ret = PTR_ERR(xrcd->domain);
 		goto err_abort;
 	}
+	dapx_xrcd_join(xrcd);
 	cmd->out_xrcd = obj->handle;
 	ret = dapx_respond(ucmd);
 	if (ret)
-		goto err_domain;
+		goto err_leave;
 	dapx_object_publish(obj);
 	return 0;
 
-err_domain:
-	dapx_xrc_domain_close(xrcd->domain);
+err_leave:
+	dapx_xrcd_leave(xrcd);
 err_abort:
 	dapx_object_abort(obj);
 	return ret;
@@ -157,7 +231,7 @@ err_abort:
 
 static void dapx_xrcd_destroy(struct dapx_object *obj)
 {
-	dapx_xrc_domain_close(container_of(obj, struct dapx_xrcd, obj)->domain);
+	dapx_xrcd_leave(container_of(obj, struct dapx_xrcd, obj));
 }
 
 const struct dapx_object_class dapx_xrcd_class = {

@@ -30,6 +30,7 @@ struct world {
 	struct ep spare[4];
 	unsigned int spares;
 	struct host ear;		/* a, with an EVD for listeners only */
+	struct host other;		/* another context of a's device, if it is open */
 };
 
 /* ---- what can be wrong with a member ---- */
@@ -103,6 +104,14 @@ static struct ep *spare_ep(struct world *w, struct host *host)
 	return ep_create(host, ep) ? NULL : ep;
 }
 
+static struct ep *spare_xrc_ep(struct world *w, struct host *host)
+{
+	struct ep *ep = &w->spare[w->spares++ % 4];
+
+	ep_forget(ep);
+	return xrc_ep_create(host, ep) ? NULL : ep;
+}
+
 /* What is left of earlier scenes goes to the old ones. */
 static int fresh_evds(struct world *w)
 {
@@ -131,6 +140,50 @@ static int pending_request(struct world *w, __u32 *request)
 		return -1;
 	*request = event.request.cm;
 	return 0;
+}
+
+/* The same, of an XRC endpoint. */
+static int pending_xrc_request(struct world *w, const struct dapx_cm_listen *mode,
+			       __u32 *request)
+{
+	struct listener listener;
+	struct dapx_event event;
+	struct ep *ep;
+
+	if (fresh_evds(w))
+		return -1;
+	ep = spare_xrc_ep(w, &w->b);
+	if (!ep || listener_open_as(&w->ear, mode, &listener) ||
+	    ep_connect(ep, &listener) || listener_request(&listener, &event))
+		return -1;
+	*request = event.request.cm;
+	return 0;
+}
+
+static int open_domain(struct host *host, int file)
+{
+	struct dapx_xrcd_open cmd = { .fd = file, .flags = DAPX_XRCD_CREATE };
+
+	if (_test_cmd_xrcd_open(host->fd, &cmd))
+		return because("DAPX_XRCD_OPEN: %m");
+	host->xrcd = cmd.out_xrcd;
+	return 0;
+}
+
+/* Once: a domain of a and of another context. */
+static int share_domain(struct world *w)
+{
+	int file, ret;
+
+	if (w->a.xrcd)
+		return 0;
+	file = memfd_create("domain", MFD_CLOEXEC);
+	if (file < 0)
+		return because("memfd_create: %m");
+	ret = host_open(&w->other, 0) || host_attach(&w->other) ||
+	      open_domain(&w->other, file) || open_domain(&w->a, file) ? -1 : 0;
+	close(file);
+	return ret;
 }
 
 static int new_cm(struct world *w, __u32 *cm)
@@ -249,7 +302,7 @@ static const struct reject rejects_query_object[] = {
 	REJECT_FLAGS(query_object, flags, 1ULL),
 	REJECT_HANDLE(query_object, handle),
 	REJECT(query_object, type, DAPX_OBJECT_MR, ENOENT),
-	REJECT(query_object, type, DAPX_OBJECT_XRCD + 1, EINVAL),
+	REJECT(query_object, type, DAPX_OBJECT_XRC_QP + 1, EINVAL),
 	REJECT(query_object, type, ~0U, EINVAL),
 	{}
 };
@@ -270,7 +323,7 @@ static const struct reject rejects_free[] = {
 	REJECT_FLAGS(free, flags, 1ULL),
 	REJECT_HANDLE(free, handle),
 	REJECT(free, type, DAPX_OBJECT_EVD, ENOENT),
-	REJECT(free, type, DAPX_OBJECT_XRCD + 1, EINVAL),
+	REJECT(free, type, DAPX_OBJECT_XRC_QP + 1, EINVAL),
 	REJECT(free, type, ~0U, EINVAL),
 	{}
 };
@@ -367,7 +420,7 @@ static void addr_unmapped(struct world *w, void *cmd)
 }
 
 static const struct reject rejects_mr_create[] = {
-	REJECT_FLAGS(mr_create, flags, 0ULL),
+	REJECT_FLAGS(mr_create, flags, 1ULL),
 	REJECT_HANDLE(mr_create, pd),
 	REJECT_FLAGS(mr_create, access, 15ULL),
 	REJECT(mr_create, access, DAPX_ACCESS_REMOTE_WRITE, EINVAL),
@@ -377,6 +430,24 @@ static const struct reject rejects_mr_create[] = {
 	REJECT(mr_create, length, 0, EINVAL),
 	REJECT(mr_create, length, ~0ULL, EOVERFLOW),
 	ANY(mr_create, user_data),
+	{}
+};
+
+static int mr_create_xrc(struct world *w, void *cmd)
+{
+	struct dapx_mr_create *c = cmd;
+
+	c->flags = DAPX_MR_XRC;
+	return mr_create(w, cmd);
+}
+
+static const struct reject rejects_mr_create_xrc[] = {
+	REJECT_FLAGS(mr_create, access, 15ULL),
+	REJECT(mr_create, access, DAPX_ACCESS_REMOTE_WRITE, EINVAL),
+	REJECT(mr_create, access, DAPX_ACCESS_REMOTE_ATOMIC, EINVAL),
+	REJECT(mr_create, addr, ~0ULL - 4095, EOVERFLOW),
+	REJECT_BY(mr_create, addr, addr_unmapped, EFAULT),
+	REJECT(mr_create, length, 0, EINVAL),
 	{}
 };
 
@@ -522,7 +593,105 @@ static const struct reject rejects_srq_create[] = {
 	REJECT(srq_create, max_sge, 0, EINVAL),
 	REJECT(srq_create, max_sge, ~0U, EINVAL),
 	REJECT_OVER(srq_create, max_sge, out_max_recv_sge),
+	REJECT_OPTIONAL_HANDLE(srq_create, xrcd),
+	REJECT_OPTIONAL_HANDLE(srq_create, evd),
+	REJECT_BYTES(srq_create, __reserved),
 	ANY(srq_create, user_data),
+	{}
+};
+
+static int srq_create_xrc(struct world *w, void *cmd)
+{
+	struct dapx_srq_create *c = cmd;
+
+	if (share_domain(w) || srq_create(w, cmd))
+		return -1;
+	c->xrcd = w->a.xrcd;
+	c->evd = w->a.recv.handle;
+	return 0;
+}
+
+static const struct reject rejects_srq_create_xrc[] = {
+	REJECT_HANDLE(srq_create, pd),
+	REJECT(srq_create, depth, 0, EINVAL),
+	REJECT(srq_create, depth, ~0U, EINVAL),
+	REJECT_OVER_MODULE(srq_create, depth, out_max_ring_depth),
+	REJECT(srq_create, max_sge, 0, EINVAL),
+	REJECT(srq_create, max_sge, ~0U, EINVAL),
+	REJECT_OVER_MODULE(srq_create, max_sge, out_max_sge),
+	REJECT_OPTIONAL_HANDLE(srq_create, xrcd),
+	REJECT_OPTIONAL_HANDLE(srq_create, evd),
+	REJECT(srq_create, evd, 0, EINVAL),
+	REJECT_BYTES(srq_create, __reserved),
+	ANY(srq_create, user_data),
+	{}
+};
+
+/* Of 8 receives. */
+static int new_srq(struct world *w, bool xrc, __u32 evd, __u32 *srq)
+{
+	struct dapx_srq_create cmd = {};
+
+	if (xrc ? srq_create_xrc(w, &cmd) : srq_create(w, &cmd))
+		return -1;
+	cmd.evd = evd;
+	if (_test_cmd_srq_create(w->a.fd, &cmd))
+		return because("DAPX_SRQ_CREATE: %m");
+	*srq = cmd.out_srq;
+	return 0;
+}
+
+static int srq_modify(struct world *w, void *cmd)
+{
+	struct dapx_srq_modify *c = cmd;
+
+	c->limit = 3;
+	return new_srq(w, false, w->a.conn.handle, &c->srq);
+}
+
+static void srq_without_evd(struct world *w, void *cmd)
+{
+	struct dapx_srq_modify *c = cmd;
+
+	new_srq(w, false, 0, &c->srq);
+}
+
+static const struct reject rejects_srq_modify[] = {
+	REJECT_FLAGS(srq_modify, flags, 0ULL),
+	REJECT_HANDLE(srq_modify, srq),
+	REJECT_BY(srq_modify, srq, srq_without_evd, EBADFD),
+	REJECT(srq_modify, limit, 9, EINVAL),
+	REJECT(srq_modify, limit, ~0U, EINVAL),
+	{}
+};
+
+/* As many as there can be are not too many. */
+static int srq_modify_xrc(struct world *w, void *cmd)
+{
+	struct dapx_srq_modify *c = cmd;
+
+	c->limit = 8;
+	return new_srq(w, true, w->a.conn.handle, &c->srq);
+}
+
+static const struct reject rejects_srq_modify_xrc[] = {
+	REJECT_HANDLE(srq_modify, srq),
+	REJECT(srq_modify, limit, 9, EINVAL),
+	REJECT(srq_modify, limit, ~0U, EINVAL),
+	{}
+};
+
+static int srq_query(struct world *w, void *cmd)
+{
+	struct dapx_srq_query *c = cmd;
+
+	return new_srq(w, true, w->a.conn.handle, &c->srq);
+}
+
+static const struct reject rejects_srq_query[] = {
+	REJECT_FLAGS(srq_query, flags, 0ULL),
+	REJECT_HANDLE(srq_query, srq),
+	REJECT_BYTES(srq_query, __reserved),
 	{}
 };
 
@@ -532,14 +701,26 @@ static int ep_create_base(struct world *w, void *cmd)
 	return 0;
 }
 
+static void ep_xrcd_of_plain(struct world *w, void *cmd)
+{
+	struct dapx_ep_create *c = cmd;
+
+	share_domain(w);
+	c->xrcd = w->a.xrcd;
+}
+
 static const struct reject rejects_ep_create[] = {
 	REJECT_FLAGS(ep_create, flags, 0ULL),
 	REJECT_HANDLE(ep_create, pd),
 	REJECT_HANDLE(ep_create, request_evd),
 	REJECT_OPTIONAL_HANDLE(ep_create, recv_evd),
 	REJECT_HANDLE(ep_create, connect_evd),
+	REJECT_BY(ep_create, xrcd, ep_xrcd_of_plain, EINVAL),
+	REJECT_BYTES(ep_create, __reserved),
 	ANY(ep_create, user_data),
-	REJECT_FLAGS(ep_create, attr.flags, 1ULL),
+	REJECT_FLAGS(ep_create, attr.flags, 3ULL),
+	/* It has receives. */
+	REJECT(ep_create, attr.flags, DAPX_EP_XRC, EINVAL),
 	REJECT(ep_create, attr.send_depth, 0, EINVAL),
 	REJECT(ep_create, attr.send_depth, ~0U, EINVAL),
 	REJECT_OVER(ep_create, attr.send_depth, out_max_send_depth),
@@ -570,9 +751,65 @@ static int ep_create_srq(struct world *w, void *cmd)
 	return 0;
 }
 
+static void ep_srq_of_xrc(struct world *w, void *cmd)
+{
+	struct dapx_ep_create *c = cmd;
+
+	new_srq(w, true, w->a.recv.handle, &c->srq);
+}
+
 static const struct reject rejects_ep_create_srq[] = {
 	REJECT_OPTIONAL_HANDLE(ep_create, srq),
+	REJECT_BY(ep_create, srq, ep_srq_of_xrc, EINVAL),
+	REJECT(ep_create, recv_evd, 0, EINVAL),
 	REJECT(ep_create, attr.recv_depth, 8, EINVAL),
+	{}
+};
+
+static int ep_create_xrc(struct world *w, void *cmd)
+{
+	if (share_domain(w))
+		return -1;
+	xrc_usual(&w->a, cmd);
+	return 0;
+}
+
+static void xrc_ep_with_srq(struct world *w, void *cmd)
+{
+	struct dapx_ep_create *c = cmd;
+
+	new_srq(w, false, 0, &c->srq);
+	c->recv_evd = w->a.recv.handle;
+}
+
+static void xrc_ep_solicited(struct world *w, void *cmd)
+{
+	struct dapx_ep_create *c = cmd;
+
+	/* Elsewhere it is the device that does not have it. */
+	if (w->a.limits.out_caps & DAPX_DEVICE_SOLICITED)
+		c->attr.flags |= DAPX_EP_SOLICITED;
+	else
+		c->attr.recv_depth = 8;
+}
+
+static const struct reject rejects_ep_create_xrc[] = {
+	REJECT_HANDLE(ep_create, pd),
+	REJECT_OPTIONAL_HANDLE(ep_create, srq),
+	REJECT_BY(ep_create, srq, xrc_ep_with_srq, EINVAL),
+	REJECT_HANDLE(ep_create, request_evd),
+	REJECT_OPTIONAL_HANDLE(ep_create, recv_evd),
+	REJECT_HANDLE(ep_create, connect_evd),
+	REJECT_OPTIONAL_HANDLE(ep_create, xrcd),
+	REJECT_BYTES(ep_create, __reserved),
+	REJECT_FLAGS(ep_create, attr.flags, 3ULL),
+	REJECT_BY(ep_create, attr.flags, xrc_ep_solicited, EINVAL),
+	REJECT(ep_create, attr.send_depth, 0, EINVAL),
+	REJECT_OVER(ep_create, attr.send_depth, out_max_send_depth),
+	REJECT(ep_create, attr.recv_depth, 8, EINVAL),
+	REJECT(ep_create, attr.max_send_sge, 0, EINVAL),
+	REJECT_OVER(ep_create, attr.max_send_sge, out_max_send_sge),
+	REJECT_OVER(ep_create, attr.max_inline, out_max_inline),
 	{}
 };
 
@@ -785,6 +1022,38 @@ static const struct reject rejects_ep_connect[] = {
 	{}
 };
 
+/* The module's header goes before its private data. */
+static int ep_connect_xrc(struct world *w, void *cmd)
+{
+	struct ep *ep = spare_xrc_ep(w, &w->a);
+	struct listener listener;
+	struct dapx_ep_connect *c = cmd;
+
+	if (!ep || listener_open(&w->b, &listener))
+		return -1;
+	connect_usual(ep, &listener, cmd);
+	c->private_data_len = w->a.limits.out_max_connect_data - 8;
+	return 0;
+}
+
+static void connect_xrc_too_long(struct world *w, void *cmd)
+{
+	struct dapx_ep_connect *c = cmd;
+
+	c->private_data_len++;
+}
+
+static const struct reject rejects_ep_connect_xrc[] = {
+	REJECT_HANDLE(ep_connect, ep),
+	REJECT_BY(ep_connect, dst, dst_of_no_family, EINVAL),
+	REJECT(ep_connect, retry_count, 8, EINVAL),
+	REJECT(ep_connect, rnr_retry_count, 8, EINVAL),
+	REJECT_BY(ep_connect, private_data_len, connect_xrc_too_long, EINVAL),
+	REJECT(ep_connect, private_data_len, 0xffff, EINVAL),
+	ANY(ep_connect, private_data),
+	{}
+};
+
 static int ep_connect_cm(struct world *w, void *cmd)
 {
 	struct dapx_ep_connect *c = cmd;
@@ -858,10 +1127,27 @@ static void accept_no_request(struct world *w, void *cmd)
 	c->cm = w->idle_cm;
 }
 
+static void accept_xrc_request(struct world *w, void *cmd)
+{
+	static const struct dapx_cm_listen usual;
+	struct dapx_ep_accept *c = cmd;
+
+	pending_xrc_request(w, &usual, &c->cm);
+}
+
+static void accept_with_xrc_ep(struct world *w, void *cmd)
+{
+	struct dapx_ep_accept *c = cmd;
+
+	c->ep = spare_xrc_ep(w, &w->a)->handle;
+}
+
 static const struct reject rejects_ep_accept[] = {
 	REJECT_FLAGS(ep_accept, flags, 0ULL),
 	REJECT_HANDLE(ep_accept, ep),
+	REJECT_BY(ep_accept, ep, accept_with_xrc_ep, EOPNOTSUPP),
 	REJECT_HANDLE(ep_accept, cm),
+	REJECT_BY(ep_accept, cm, accept_xrc_request, EPROTO),
 	REJECT_BY(ep_accept, cm, accept_no_request, EBADFD),
 	REJECT(ep_accept, rnr_retry_count, 8, EINVAL),
 	REJECT_BYTES(ep_accept, __reserved),
@@ -1013,8 +1299,16 @@ static int cm_listen_reserved(struct world *w, void *cmd)
 	return 0;
 }
 
+static void reserve_xrc_ep(struct world *w, void *cmd)
+{
+	struct dapx_cm_listen *c = cmd;
+
+	c->ep = spare_xrc_ep(w, &w->a)->handle;
+}
+
 static const struct reject rejects_cm_listen_reserved[] = {
 	REJECT_HANDLE(cm_listen, ep),
+	REJECT_BY(cm_listen, ep, reserve_xrc_ep, EOPNOTSUPP),
 	REJECT_BYTES(cm_listen, attr),
 	{}
 };
@@ -1119,7 +1413,6 @@ static int cm_query(struct world *w, void *cmd)
 static const struct reject rejects_cm_query[] = {
 	REJECT_FLAGS(cm_query, flags, 0ULL),
 	REJECT_HANDLE(cm_query, cm),
-	REJECT_BYTES(cm_query, __reserved),
 	{}
 };
 
@@ -1322,6 +1615,313 @@ static const struct reject rejects_xrcd_open[] = {
 	{}
 };
 
+/* ---- XRC receive queue pairs ---- */
+
+static int own_xrc_qp(struct world *w, __u32 *xrcd, __u32 *qp_num)
+{
+	if (share_domain(w))
+		return -1;
+	*xrcd = w->a.xrcd;
+	return xrc_qp_make(&w->a, qp_num);
+}
+
+/* All commands on them begin as this one does. */
+#define XRC_QP(cmd) ((struct dapx_xrc_qp_query *)(cmd))
+
+/* A domain in which there are none. */
+static void other_domain(struct world *w, void *cmd)
+{
+	struct dapx_xrcd_open xrcd = { .fd = -1, .flags = DAPX_XRCD_CREATE };
+
+	_test_cmd_xrcd_open(w->a.fd, &xrcd);
+	XRC_QP(cmd)->xrcd = xrcd.out_xrcd;
+}
+
+/* It is another context's, that shares the domain. */
+static void unregistered_qp(struct world *w, void *cmd)
+{
+	xrc_qp_make(&w->other, &XRC_QP(cmd)->qp_num);
+}
+
+/* A queue pair, but an endpoint's. */
+static void qp_of_ep(struct world *w, void *cmd)
+{
+	XRC_QP(cmd)->qp_num = spare_ep(w, &w->a)->qp_num;
+}
+
+static int xrc_qp_create(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_create *c = cmd;
+
+	if (share_domain(w))
+		return -1;
+	c->xrcd = w->a.xrcd;
+	c->evd = w->a.conn.handle;
+	return 0;
+}
+
+static const struct reject rejects_xrc_qp_create[] = {
+	REJECT_FLAGS(xrc_qp_create, flags, 0ULL),
+	REJECT_HANDLE(xrc_qp_create, xrcd),
+	REJECT_OPTIONAL_HANDLE(xrc_qp_create, evd),
+	ANY(xrc_qp_create, user_data),
+	{}
+};
+
+static int xrc_qp_register(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_register *c = cmd;
+
+	if (share_domain(w))
+		return -1;
+	c->xrcd = w->a.xrcd;
+	c->evd = w->a.conn.handle;
+	return xrc_qp_make(&w->other, &c->qp_num);
+}
+
+static const struct reject rejects_xrc_qp_register[] = {
+	REJECT_FLAGS(xrc_qp_register, flags, 0ULL),
+	REJECT_HANDLE(xrc_qp_register, xrcd),
+	REJECT_BY(xrc_qp_register, xrcd, other_domain, EINVAL),
+	REJECT(xrc_qp_register, qp_num, 0, EINVAL),
+	REJECT(xrc_qp_register, qp_num, ~0U, EINVAL),
+	REJECT_BY(xrc_qp_register, qp_num, qp_of_ep, EINVAL),
+	REJECT_OPTIONAL_HANDLE(xrc_qp_register, evd),
+	ANY(xrc_qp_register, user_data),
+	{}
+};
+
+static int xrc_qp_unregister(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_unregister *c = cmd;
+
+	return own_xrc_qp(w, &c->xrcd, &c->qp_num);
+}
+
+static const struct reject rejects_xrc_qp_unregister[] = {
+	REJECT_FLAGS(xrc_qp_unregister, flags, 0ULL),
+	REJECT_HANDLE(xrc_qp_unregister, xrcd),
+	REJECT_BY(xrc_qp_unregister, xrcd, other_domain, EINVAL),
+	REJECT(xrc_qp_unregister, qp_num, 0, EINVAL),
+	REJECT(xrc_qp_unregister, qp_num, ~0U, EINVAL),
+	REJECT_BY(xrc_qp_unregister, qp_num, qp_of_ep, EINVAL),
+	REJECT_BY(xrc_qp_unregister, qp_num, unregistered_qp, EINVAL),
+	{}
+};
+
+/* To INIT. */
+static int xrc_qp_modify(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_modify *c = cmd;
+
+	c->qp.state = DAPX_QP_INIT;
+	c->qp.port = 1;
+	return own_xrc_qp(w, &c->xrcd, &c->qp_num);
+}
+
+static void xrc_port_too_high(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_modify *c = cmd;
+
+	c->qp.port = w->a.limits.out_ports + 1;
+}
+
+static const struct reject rejects_xrc_qp_modify[] = {
+	REJECT_FLAGS(xrc_qp_modify, flags, 0ULL),
+	REJECT_HANDLE(xrc_qp_modify, xrcd),
+	REJECT_BY(xrc_qp_modify, xrcd, other_domain, EINVAL),
+	REJECT(xrc_qp_modify, qp_num, 0, EINVAL),
+	REJECT(xrc_qp_modify, qp_num, ~0U, EINVAL),
+	REJECT_BY(xrc_qp_modify, qp_num, qp_of_ep, EINVAL),
+	REJECT_BY(xrc_qp_modify, qp_num, unregistered_qp, EACCES),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_RESET, EINVAL),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_ERROR, EINVAL),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_RTS, EBADFD),
+	REJECT(xrc_qp_modify, qp.port, 0, EINVAL),
+	REJECT_BY(xrc_qp_modify, qp.port, xrc_port_too_high, EINVAL),
+	REJECT(xrc_qp_modify, qp.pkey_index, 0xffff, EINVAL),
+	REJECT_BYTES(xrc_qp_modify, qp.__reserved),
+	{}
+};
+
+static int xrc_qp_modify_rtr(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_modify *c = cmd, init = {};
+	__u8 gid[16];
+	int index;
+
+	index = host_gid_index(&w->a, gid);
+	if (index < 0 || host_gid_index(&w->b, c->qp.dgid) < 0 ||
+	    xrc_qp_modify(w, &init))
+		return -1;
+	if (_test_cmd_xrc_qp_modify(w->a.fd, &init))
+		return because("DAPX_XRC_QP_MODIFY to INIT: %m");
+	c->xrcd = init.xrcd;
+	c->qp_num = init.qp_num;
+	c->qp.state = DAPX_QP_RTR;
+	c->qp.dest_qp_num = 17;
+	c->qp.port = 1;			/* as INIT has it */
+	c->qp.sgid_index = index;
+	c->qp.path_mtu = 3;
+	c->qp.hop_limit = 64;
+	c->qp.max_dest_rd_atomic = 1;
+	return 0;
+}
+
+static const struct reject rejects_xrc_qp_modify_rtr[] = {
+	REJECT_BY(xrc_qp_modify, qp_num, unregistered_qp, EACCES),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_RESET, EINVAL),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_INIT, EBADFD),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_RTS, EBADFD),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_ERROR, EINVAL),
+	REJECT(xrc_qp_modify, qp.dest_qp_num, 1 << 24, EINVAL),
+	REJECT(xrc_qp_modify, qp.rq_psn, 1 << 24, EINVAL),
+	REJECT(xrc_qp_modify, qp.dlid, 1, EINVAL),
+	REJECT(xrc_qp_modify, qp.sgid_index, 255, EINVAL),
+	REJECT(xrc_qp_modify, qp.sl, 16, EINVAL),
+	REJECT(xrc_qp_modify, qp.path_mtu, 0, EINVAL),
+	REJECT(xrc_qp_modify, qp.path_mtu, 6, EINVAL),
+	REJECT(xrc_qp_modify, qp.min_rnr_timer, 32, EINVAL),
+	REJECT_OVER(xrc_qp_modify, qp.max_dest_rd_atomic, out_max_dest_rd_atomic),
+	UNKNOWABLE(xrc_qp_modify, qp.dgid),
+	ANY(xrc_qp_modify, qp.hop_limit),
+	ANY(xrc_qp_modify, qp.traffic_class),
+	{}
+};
+
+static int xrc_qp_modify_rts(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_modify *c = cmd;
+
+	if (xrc_qp_modify_rtr(w, cmd))
+		return -1;
+	c->size = sizeof(*c);
+	if (_test_cmd_xrc_qp_modify(w->a.fd, c))
+		return because("DAPX_XRC_QP_MODIFY to RTR: %m");
+	c->qp.state = DAPX_QP_RTS;
+	c->qp.timeout = 14;
+	c->qp.retry_count = 7;
+	c->qp.rnr_retry = 7;
+	return 0;
+}
+
+static const struct reject rejects_xrc_qp_modify_rts[] = {
+	REJECT_BY(xrc_qp_modify, qp_num, unregistered_qp, EACCES),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_INIT, EBADFD),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_RTR, EBADFD),
+	REJECT(xrc_qp_modify, qp.state, DAPX_QP_ERROR, EINVAL),
+	REJECT(xrc_qp_modify, qp.sq_psn, 1 << 24, EINVAL),
+	REJECT(xrc_qp_modify, qp.timeout, 32, EINVAL),
+	REJECT(xrc_qp_modify, qp.retry_count, 8, EINVAL),
+	REJECT(xrc_qp_modify, qp.rnr_retry, 8, EINVAL),
+	REJECT_OVER(xrc_qp_modify, qp.max_rd_atomic, out_max_rd_atomic),
+	{}
+};
+
+static int xrc_qp_accept(struct world *w, void *cmd)
+{
+	static const struct dapx_cm_listen usual;
+	struct dapx_xrc_qp_accept *c = cmd;
+
+	if (own_xrc_qp(w, &c->xrcd, &c->qp_num))
+		return -1;
+	c->private_data_len = w->a.limits.out_max_accept_data - 8;
+	return pending_xrc_request(w, &usual, &c->cm);
+}
+
+static void xrc_accept_no_request(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_accept *c = cmd;
+
+	c->cm = w->idle_cm;
+}
+
+static void xrc_accept_plain(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_accept *c = cmd;
+
+	pending_request(w, &c->cm);
+}
+
+/* The listener has an endpoint for it. */
+static void xrc_accept_reserved(struct world *w, void *cmd)
+{
+	struct dapx_cm_listen mode = { .mode = DAPX_LISTEN_RESERVED };
+	struct dapx_xrc_qp_accept *c = cmd;
+
+	mode.ep = spare_ep(w, &w->a)->handle;
+	pending_xrc_request(w, &mode, &c->cm);
+}
+
+/* It is connected. */
+static void xrc_accept_twice(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_accept *c = cmd;
+
+	xrc_qp_make(&w->a, &c->qp_num);
+	xrc_connect(spare_xrc_ep(w, &w->b), &w->a, c->qp_num);
+}
+
+static void xrc_accept_too_long(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_accept *c = cmd;
+
+	c->private_data_len++;
+}
+
+static const struct reject rejects_xrc_qp_accept[] = {
+	REJECT_FLAGS(xrc_qp_accept, flags, 0ULL),
+	REJECT_HANDLE(xrc_qp_accept, xrcd),
+	REJECT_BY(xrc_qp_accept, xrcd, other_domain, EINVAL),
+	REJECT(xrc_qp_accept, qp_num, 0, EINVAL),
+	REJECT(xrc_qp_accept, qp_num, ~0U, EINVAL),
+	REJECT_BY(xrc_qp_accept, qp_num, qp_of_ep, EINVAL),
+	REJECT_BY(xrc_qp_accept, qp_num, unregistered_qp, EACCES),
+	REJECT_BY(xrc_qp_accept, qp_num, xrc_accept_twice, EBADFD),
+	REJECT_HANDLE(xrc_qp_accept, cm),
+	REJECT_BY(xrc_qp_accept, cm, xrc_accept_no_request, EBADFD),
+	REJECT_BY(xrc_qp_accept, cm, xrc_accept_plain, EPROTO),
+	REJECT_BY(xrc_qp_accept, cm, xrc_accept_reserved, EBADFD),
+	REJECT_BYTES(xrc_qp_accept, __reserved),
+	REJECT_BY(xrc_qp_accept, private_data_len, xrc_accept_too_long, EINVAL),
+	REJECT(xrc_qp_accept, private_data_len, 0xffff, EINVAL),
+	ANY(xrc_qp_accept, private_data),
+	{}
+};
+
+static int xrc_qp_query(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_query *c = cmd;
+
+	return own_xrc_qp(w, &c->xrcd, &c->qp_num);
+}
+
+static const struct reject rejects_xrc_qp_query[] = {
+	REJECT_FLAGS(xrc_qp_query, flags, 0ULL),
+	REJECT_HANDLE(xrc_qp_query, xrcd),
+	REJECT_BY(xrc_qp_query, xrcd, other_domain, EINVAL),
+	REJECT(xrc_qp_query, qp_num, 0, EINVAL),
+	REJECT(xrc_qp_query, qp_num, ~0U, EINVAL),
+	REJECT_BY(xrc_qp_query, qp_num, qp_of_ep, EINVAL),
+	{}
+};
+
+/* Who has the domain may ask. */
+static int xrc_qp_query_other(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_query *c = cmd;
+
+	if (share_domain(w))
+		return -1;
+	c->xrcd = w->a.xrcd;
+	return xrc_qp_make(&w->other, &c->qp_num);
+}
+
+static const struct reject rejects_xrc_qp_query_other[] = {
+	REJECT_BY(xrc_qp_query, xrcd, other_domain, EINVAL),
+	{}
+};
+
 /* ---- the tests, once for each scene ---- */
 
 FIXTURE(cmd)
@@ -1382,6 +1982,8 @@ FIXTURE_TEARDOWN(cmd)
 		close(self->w.fd);
 	host_close(&self->w.a);
 	host_close(&self->w.b);
+	if (self->w.other.device)
+		host_close(&self->w.other);
 	munmap(self->room, 3 * PAGE);
 }
 
@@ -1414,6 +2016,8 @@ FIXTURE_VARIANT_ADD(cmd, pd_create)
 	SCENE(pd_create, pd_create, PD_CREATE, pd_create, OUTS);
 FIXTURE_VARIANT_ADD(cmd, mr_create)
 	SCENE(mr_create, mr_create, MR_CREATE, mr_create, OUTS);
+FIXTURE_VARIANT_ADD(cmd, mr_create_xrc)
+	SCENE(mr_create_xrc, mr_create, MR_CREATE, mr_create_xrc, OUTS);
 FIXTURE_VARIANT_ADD(cmd, evd_create)
 	SCENE(evd_create, evd_create, EVD_CREATE, evd_create, OUTS);
 FIXTURE_VARIANT_ADD(cmd, evd_wait)
@@ -1426,10 +2030,20 @@ FIXTURE_VARIANT_ADD(cmd, evd_post)
 	SCENE(evd_post, evd_post, EVD_POST, evd_post, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, srq_create)
 	SCENE(srq_create, srq_create, SRQ_CREATE, srq_create, OUTS);
+FIXTURE_VARIANT_ADD(cmd, srq_create_xrc)
+	SCENE(srq_create_xrc, srq_create, SRQ_CREATE, srq_create_xrc, OUTS);
+FIXTURE_VARIANT_ADD(cmd, srq_modify)
+	SCENE(srq_modify, srq_modify, SRQ_MODIFY, srq_modify, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, srq_modify_xrc)
+	SCENE(srq_modify_xrc, srq_modify, SRQ_MODIFY, srq_modify_xrc, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, srq_query)
+	SCENE(srq_query, srq_query, SRQ_QUERY, srq_query, OUTS);
 FIXTURE_VARIANT_ADD(cmd, ep_create)
 	SCENE(ep_create, ep_create, EP_CREATE, ep_create_base, OUTS);
 FIXTURE_VARIANT_ADD(cmd, ep_create_srq)
 	SCENE(ep_create_srq, ep_create, EP_CREATE, ep_create_srq, OUTS);
+FIXTURE_VARIANT_ADD(cmd, ep_create_xrc)
+	SCENE(ep_create_xrc, ep_create, EP_CREATE, ep_create_xrc, OUTS);
 FIXTURE_VARIANT_ADD(cmd, ep_query)
 	SCENE(ep_query, ep_query, EP_QUERY, ep_query, OUTS);
 FIXTURE_VARIANT_ADD(cmd, ep_modify)
@@ -1444,6 +2058,8 @@ FIXTURE_VARIANT_ADD(cmd, ep_connect)
 	SCENE(ep_connect, ep_connect, EP_CONNECT, ep_connect_dst, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, ep_connect_cm)
 	SCENE(ep_connect_cm, ep_connect, EP_CONNECT, ep_connect_cm, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, ep_connect_xrc)
+	SCENE(ep_connect_xrc, ep_connect, EP_CONNECT, ep_connect_xrc, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, ep_accept)
 	SCENE(ep_accept, ep_accept, EP_ACCEPT, ep_accept_base, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, ep_disconnect)
@@ -1478,6 +2094,24 @@ FIXTURE_VARIANT_ADD(cmd, rmr_query)
 	SCENE(rmr_query, rmr_query, RMR_QUERY, rmr_query, OUTS);
 FIXTURE_VARIANT_ADD(cmd, xrcd_open)
 	SCENE(xrcd_open, xrcd_open, XRCD_OPEN, xrcd_open, OUTS);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_create)
+	SCENE(xrc_qp_create, xrc_qp_create, XRC_QP_CREATE, xrc_qp_create, OUTS);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_register)
+	SCENE(xrc_qp_register, xrc_qp_register, XRC_QP_REGISTER, xrc_qp_register, OUTS);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_unregister)
+	SCENE(xrc_qp_unregister, xrc_qp_unregister, XRC_QP_UNREGISTER, xrc_qp_unregister, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_modify)
+	SCENE(xrc_qp_modify, xrc_qp_modify, XRC_QP_MODIFY, xrc_qp_modify, QP);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_modify_rtr)
+	SCENE(xrc_qp_modify_rtr, xrc_qp_modify, XRC_QP_MODIFY, xrc_qp_modify_rtr, QP);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_modify_rts)
+	SCENE(xrc_qp_modify_rts, xrc_qp_modify, XRC_QP_MODIFY, xrc_qp_modify_rts, QP);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_accept)
+	SCENE(xrc_qp_accept, xrc_qp_accept, XRC_QP_ACCEPT, xrc_qp_accept, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_query)
+	SCENE(xrc_qp_query, xrc_qp_query, XRC_QP_QUERY, xrc_qp_query, OUTS);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_query_other)
+	SCENE(xrc_qp_query_other, xrc_qp_query, XRC_QP_QUERY, xrc_qp_query_other, OUTS);
 
 /* Sets up the scene, and puts the good call into @cmd. */
 #define SET_SCENE()							\
@@ -1730,7 +2364,7 @@ TEST(unknown_command)
 	ASSERT_LE(0, fd);
 	OK(host_set_up(&a, 0));
 	for (nr = 0; nr < 256; nr++) {
-		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_XRCD_OPEN)
+		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_XRC_QP_QUERY)
 			continue;
 		EXPECT_ERRNO(ENOTTY, ioctl(fd, _IO(DAPX_TYPE, nr), &cmd));
 		EXPECT_ERRNO(ENOTTY, ioctl(a.fd, _IO(DAPX_TYPE, nr), &cmd));

@@ -311,6 +311,7 @@ static const struct span outs_evd_post[] = { {} };
 
 static const struct span outs_srq_create[] = {
 	OUT(srq_create, out_srq),
+	OUT(srq_create, out_srq_num),
 	OUT(srq_create, out_ring),
 	{}
 };
@@ -368,6 +369,7 @@ static const struct span outs_cm_query[] = {
 	OUT(cm_query, out_listener),
 	OUT(cm_query, out_private_data_len),
 	OUT(cm_query, out_private_data),
+	OUT(cm_query, out_xrc),
 	OUT(cm_query, out_local),
 	OUT(cm_query, out_remote),
 	{}
@@ -375,6 +377,42 @@ static const struct span outs_cm_query[] = {
 
 static const struct span outs_cm_reject[] = { {} };
 static const struct span outs_cm_ack[] = { {} };
+
+static const struct span outs_srq_query[] = {
+	OUT(srq_query, out_pd),
+	OUT(srq_query, out_xrcd),
+	OUT(srq_query, out_evd),
+	OUT(srq_query, out_srq_num),
+	OUT(srq_query, out_depth),
+	OUT(srq_query, out_max_sge),
+	OUT(srq_query, out_limit),
+	{}
+};
+
+static const struct span outs_xrc_qp_create[] = {
+	OUT(xrc_qp_create, out_xrc_qp),
+	OUT(xrc_qp_create, out_qp_num),
+	{}
+};
+
+static const struct span outs_xrc_qp_query[] = {
+	OUT(xrc_qp_query, out_xrc_qp),
+	OUT(xrc_qp_query, out_registrations),
+	OUT(xrc_qp_query, out_messages),
+	OUT(xrc_qp_query, out_not_ready),
+	OUT(xrc_qp_query, out_qp),
+	{}
+};
+
+static const struct span outs_srq_modify[] = { {} };
+static const struct span outs_xrc_qp_register[] = {
+	OUT(xrc_qp_register, out_xrc_qp),
+	{}
+};
+
+static const struct span outs_xrc_qp_unregister[] = { {} };
+static const struct span outs_xrc_qp_modify[] = { {} };
+static const struct span outs_xrc_qp_accept[] = { {} };
 
 struct command {
 	unsigned int request;
@@ -1017,6 +1055,14 @@ int snapshot_take(int fd, struct snapshot *snapshot)
 			if (snapshot_add(snapshot, &cm, sizeof(cm)))
 				return -1;
 		}
+		if (object.out_type == DAPX_OBJECT_SRQ) {
+			struct dapx_srq_query srq = { .srq = object.out_handle };
+
+			if (_test_cmd_srq_query(fd, &srq))
+				return because("DAPX_SRQ_QUERY: %m");
+			if (snapshot_add(snapshot, &srq, sizeof(srq)))
+				return -1;
+		}
 		if (object.out_type == DAPX_OBJECT_RMR) {
 			struct dapx_rmr_query rmr = {
 				.rmr = object.out_handle, .mask = RMR_FIELDS,
@@ -1054,7 +1100,8 @@ static void note_difference(const struct snapshot *before,
 	}
 	name = size == sizeof(struct dapx_ep_query) ? "ep_query" :
 	       size == sizeof(struct dapx_cm_query) ? "cm_query" :
-	       size == sizeof(struct dapx_rmr_query) ? "rmr_query" :
+	       /* Of the same length. */
+	       size == sizeof(struct dapx_rmr_query) ? "rmr_query or srq_query" :
 						       "query_object";
 	because("struct dapx_%s, offset %zu: 0x%x, then 0x%x", name, at - entry,
 		before->data[at], after->data[at]);
@@ -1655,6 +1702,153 @@ int connect_qp(struct ep *a, struct ep *b, const struct qp_options *options)
 	    qp_rts(a, options) || qp_rts(b, options))
 		return -1;
 	return 0;
+}
+
+/* ---- XRC ---- */
+
+int host_xrc(struct host *host, int file)
+{
+	struct dapx_xrcd_open xrcd = { .fd = file, .flags = DAPX_XRCD_CREATE };
+	struct dapx_mr_create mr = {
+		.flags = DAPX_MR_XRC,
+		.pd = host->pd,
+		.addr = (uintptr_t)host->mem,
+		.length = HOST_MEMORY,
+		.access = DAPX_ACCESS_LOCAL_WRITE | DAPX_ACCESS_REMOTE_WRITE |
+			  DAPX_ACCESS_REMOTE_READ | DAPX_ACCESS_REMOTE_ATOMIC,
+	};
+	struct dapx_free plain = { .handle = host->mr };
+
+	if (_test_cmd_xrcd_open(host->fd, &xrcd))
+		return because("DAPX_XRCD_OPEN: %m");
+	host->xrcd = xrcd.out_xrcd;
+	if (_test_cmd_mr_create(host->fd, &mr))
+		return because("DAPX_MR_CREATE for XRC: %m");
+	if (_test_cmd_free(host->fd, &plain))
+		return because("DAPX_FREE: %m");
+	host->mr = mr.out_mr;
+	host->rkey = mr.out_rkey;
+	return 0;
+}
+
+int xrc_srq_make(struct host *host, __u32 depth, struct xrc_srq *srq)
+{
+	struct dapx_srq_create cmd = {
+		.pd = host->pd, .depth = depth, .max_sge = 4,
+		.xrcd = host->xrcd, .evd = host->recv.handle,
+	};
+
+	if (_test_cmd_srq_create(host->fd, &cmd))
+		return because("DAPX_SRQ_CREATE: %m");
+	srq->srq.host = host;
+	srq->srq.handle = cmd.out_srq;
+	srq->number = cmd.out_srq_num;
+	return ring_map(host->fd, &cmd.out_ring, &srq->srq.ring);
+}
+
+void xrc_usual(const struct host *host, struct dapx_ep_create *cmd)
+{
+	ep_usual(host, cmd);
+	cmd->recv_evd = 0;
+	cmd->xrcd = host->xrcd;
+	cmd->attr.flags = DAPX_EP_XRC;
+	cmd->attr.recv_depth = 0;
+}
+
+int xrc_ep_create(struct host *host, struct ep *ep)
+{
+	struct dapx_ep_create cmd;
+
+	xrc_usual(host, &cmd);
+	return ep_make(host, &cmd, ep);
+}
+
+int xrc_qp_make(struct host *host, __u32 *qp_num)
+{
+	struct dapx_xrc_qp_create cmd = {
+		.xrcd = host->xrcd, .evd = host->conn.handle,
+	};
+
+	if (_test_cmd_xrc_qp_create(host->fd, &cmd))
+		return because("DAPX_XRC_QP_CREATE: %m");
+	*qp_num = cmd.out_qp_num;
+	return 0;
+}
+
+int xrc_connect_qp(struct ep *ep, struct host *host, __u32 qp_num,
+		   const struct qp_options *options)
+{
+	struct dapx_xrc_qp_modify init = {
+		.xrcd = host->xrcd, .qp_num = qp_num,
+		.qp = { .state = DAPX_QP_INIT, .port = 1 },
+	};
+	struct dapx_xrc_qp_modify rtr = {
+		.xrcd = host->xrcd, .qp_num = qp_num,
+		.qp = {
+			.state = DAPX_QP_RTR,
+			.dest_qp_num = current_qp_num(ep),
+			.hop_limit = 64,
+			.path_mtu = usual_options.path_mtu,
+			.min_rnr_timer = 12,
+			.max_dest_rd_atomic = 8,
+		},
+	};
+	__u8 gid[16];
+	int index;
+
+	index = host_gid_index(host, gid);
+	if (index < 0 || host_gid_index(ep->host, rtr.qp.dgid) < 0)
+		return -1;
+	rtr.qp.sgid_index = index;
+	if (_test_cmd_xrc_qp_modify(host->fd, &init))
+		return because("DAPX_XRC_QP_MODIFY to INIT: %m");
+	if (_test_cmd_xrc_qp_modify(host->fd, &rtr))
+		return because("DAPX_XRC_QP_MODIFY to RTR: %m");
+	if (qp_init(ep) || qp_rtr(ep, qp_num, gid, options) ||
+	    qp_rts(ep, options))
+		return -1;
+	return 0;
+}
+
+int xrc_connect_cm(struct ep *ep, struct host *host, __u32 qp_num)
+{
+	struct dapx_xrc_qp_accept cmd = {
+		.xrcd = host->xrcd, .qp_num = qp_num,
+	};
+	struct listener listener;
+	struct dapx_event event;
+
+	if (listener_open(host, &listener) || ep_connect(ep, &listener) ||
+	    listener_request(&listener, &event))
+		return -1;
+	cmd.cm = event.request.cm;
+	if (_test_cmd_xrc_qp_accept(host->fd, &cmd))
+		return because("DAPX_XRC_QP_ACCEPT: %m");
+	if (expect_connection(&ep->host->conn, ep->handle,
+			      DAPX_CONNECTION_ESTABLISHED, NULL))
+		return -1;
+	return listener_close(&listener);
+}
+
+int xrc_connect(struct ep *ep, struct host *host, __u32 qp_num)
+{
+	return on_siw() ? xrc_connect_cm(ep, host, qp_num) :
+			  xrc_connect_qp(ep, host, qp_num, NULL);
+}
+
+int xrc_send(struct ep *ep, __u32 srq_num, __u64 wr_id, __u32 offset,
+	     __u32 length)
+{
+	struct dapx_send_wr wr = {
+		.wr_id = wr_id,
+		.opcode = DAPX_OP_SEND,
+		.num_sge = 1,
+		.flags = DAPX_SEND_SIGNALED,
+		.remote_srqn = srq_num,
+	};
+	struct dapx_sge sge = host_sge(ep->host, offset, length);
+
+	return ep_post_send(ep, &wr, &sge);
 }
 
 static int ep_disconnect(struct ep *ep)

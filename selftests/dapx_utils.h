@@ -190,6 +190,7 @@ struct host {
 	__u8 *mem;
 	__u32 mr;
 	__u32 rkey;
+	__u32 xrcd;			/* 0: none */
 };
 
 /* Opens the device node only. */
@@ -371,5 +372,30 @@ int qp_rts(struct ep *ep, const struct qp_options *options);
 int connect_qp(struct ep *a, struct ep *b, const struct qp_options *options);
 /* Takes both to UNCONNECTED: disconnect, wait for the events, reset, drain. */
 int disconnect_reset(struct ep *a, struct ep *b);
+
+/* ---- XRC ---- */
+
+struct xrc_srq {
+	struct srq srq;
+	__u32 number;
+};
+
+/* Opens the domain of @file, and registers the host's memory for XRC. */
+int host_xrc(struct host *host, int file);
+/* Its completions come to host->recv. */
+int xrc_srq_make(struct host *host, __u32 depth, struct xrc_srq *srq);
+/* The usual sending endpoint. */
+void xrc_usual(const struct host *host, struct dapx_ep_create *cmd);
+int xrc_ep_create(struct host *host, struct ep *ep);
+/* A receive queue pair of the host's domain, with its events in host->conn. */
+int xrc_qp_make(struct host *host, __u32 *qp_num);
+/* By exchange of numbers, or on iWARP by the CM. */
+int xrc_connect(struct ep *ep, struct host *host, __u32 qp_num);
+int xrc_connect_cm(struct ep *ep, struct host *host, __u32 qp_num);
+int xrc_connect_qp(struct ep *ep, struct host *host, __u32 qp_num,
+		   const struct qp_options *options);
+/* Signalled, of one segment of the host's memory. */
+int xrc_send(struct ep *ep, __u32 srq_num, __u64 wr_id, __u32 offset,
+	     __u32 length);
 
 #endif /* DAPX_UTILS_H */

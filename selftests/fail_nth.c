@@ -132,6 +132,8 @@ struct stage {
 	__u32 request;			/* at a */
 	__u32 handle;			/* of what there is for the command */
 	struct listener there;		/* of b */
+	__u32 xrc_qp;			/* a's registration */
+	struct host other;		/* another context of a's device, if it is open */
 };
 
 static int gone(int fd, __u32 handle)
@@ -207,6 +209,16 @@ static int for_mr_create(struct stage *s, void *cmd)
 	c->addr = (uintptr_t)s->a.mem;
 	c->length = 65536;
 	c->access = DAPX_ACCESS_LOCAL_WRITE;
+	return 0;
+}
+
+static int for_mr_create_xrc(struct stage *s, void *cmd)
+{
+	struct dapx_mr_create *c = cmd;
+
+	for_mr_create(s, cmd);
+	c->flags = DAPX_MR_XRC;
+	c->access |= DAPX_ACCESS_REMOTE_READ;
 	return 0;
 }
 
@@ -585,6 +597,223 @@ static int for_xrcd_open(struct stage *s, void *cmd)
 	return file < 0 ? because("memfd_create: %m") : 0;
 }
 
+/* Once: what hosts need for XRC. */
+static int xrc_host(struct host *host)
+{
+	int file, ret;
+
+	if (host->xrcd)
+		return 0;
+	file = memfd_create("domain", MFD_CLOEXEC);
+	if (file < 0)
+		return because("memfd_create: %m");
+	ret = host_xrc(host, file);
+	close(file);
+	return ret;
+}
+
+static int for_srq_create_xrc(struct stage *s, void *cmd)
+{
+	struct dapx_srq_create *c = cmd;
+
+	if (xrc_host(&s->a))
+		return -1;
+	c->xrcd = s->a.xrcd;
+	c->evd = s->a.recv.handle;
+	return for_srq_create(s, cmd);
+}
+
+static int an_srq(struct stage *s, bool xrc)
+{
+	struct dapx_srq_create cmd = {};
+
+	if (xrc ? for_srq_create_xrc(s, &cmd) : for_srq_create(s, &cmd))
+		return -1;
+	cmd.evd = s->a.conn.handle;
+	if (_test_cmd_srq_create(s->a.fd, &cmd))
+		return because("DAPX_SRQ_CREATE: %m");
+	s->handle = cmd.out_srq;
+	return 0;
+}
+
+static int for_srq_modify(struct stage *s, void *cmd)
+{
+	if (an_srq(s, false))
+		return -1;
+	((struct dapx_srq_modify *)cmd)->srq = s->handle;
+	((struct dapx_srq_modify *)cmd)->limit = 3;
+	return 0;
+}
+
+static int for_srq_modify_xrc(struct stage *s, void *cmd)
+{
+	if (an_srq(s, true))
+		return -1;
+	((struct dapx_srq_modify *)cmd)->srq = s->handle;
+	((struct dapx_srq_modify *)cmd)->limit = 3;
+	return 0;
+}
+
+static int for_srq_query(struct stage *s, void *cmd)
+{
+	if (an_srq(s, true))
+		return -1;
+	((struct dapx_srq_query *)cmd)->srq = s->handle;
+	return 0;
+}
+
+static int for_ep_create_xrc(struct stage *s, void *cmd)
+{
+	if (xrc_host(&s->a))
+		return -1;
+	xrc_usual(&s->a, cmd);
+	return 0;
+}
+
+static int an_xrc_ep(struct stage *s)
+{
+	return xrc_host(&s->a) ? -1 : xrc_ep_create(&s->a, &s->ea);
+}
+
+static int for_ep_connect_xrc(struct stage *s, void *cmd)
+{
+	if (an_xrc_ep(s))
+		return -1;
+	connect_usual(&s->ea, &s->there, cmd);
+	return 0;
+}
+
+/* Its receives are taken from then on. */
+static int for_ep_modify_xrc(struct stage *s, void *cmd)
+{
+	struct dapx_ep_modify *c = cmd;
+
+	if (an_xrc_ep(s))
+		return -1;
+	c->ep = s->ea.handle;
+	c->mask = DAPX_EP_MODIFY_QP;
+	c->qp.state = DAPX_QP_INIT;
+	c->qp.port = 1;
+	return 0;
+}
+
+static int an_xrc_qp(struct stage *s, __u32 *xrcd, __u32 *qp_num)
+{
+	struct dapx_xrc_qp_create cmd = { .evd = s->a.conn.handle };
+
+	if (xrc_host(&s->a))
+		return -1;
+	cmd.xrcd = s->a.xrcd;
+	if (_test_cmd_xrc_qp_create(s->a.fd, &cmd))
+		return because("DAPX_XRC_QP_CREATE: %m");
+	s->xrc_qp = cmd.out_xrc_qp;
+	*xrcd = cmd.xrcd;
+	*qp_num = cmd.out_qp_num;
+	return 0;
+}
+
+/* The first of a new domain: with all that the domain's queue pairs share. */
+static int for_xrc_qp_create(struct stage *s, void *cmd)
+{
+	struct dapx_xrcd_open xrcd = { .fd = -1, .flags = DAPX_XRCD_CREATE };
+	struct dapx_xrc_qp_create *c = cmd;
+
+	if (_test_cmd_xrcd_open(s->a.fd, &xrcd))
+		return because("DAPX_XRCD_OPEN: %m");
+	s->handle = xrcd.out_xrcd;
+	c->xrcd = xrcd.out_xrcd;
+	c->evd = s->a.conn.handle;
+	return 0;
+}
+
+/* Another context has the queue pair, of a domain that both share. */
+static int for_xrc_qp_register(struct stage *s, void *cmd)
+{
+	struct dapx_xrcd_open xrcd = { .flags = DAPX_XRCD_CREATE };
+	struct dapx_xrc_qp_register *c = cmd;
+	static __u32 qp_num;
+
+	if (!s->other.device) {
+		xrcd.fd = memfd_create("domain", MFD_CLOEXEC);
+		if (host_open(&s->other, 0) || host_attach(&s->other))
+			return -1;
+		if (_test_cmd_xrcd_open(s->other.fd, &xrcd))
+			return because("DAPX_XRCD_OPEN: %m");
+		s->other.xrcd = xrcd.out_xrcd;
+		if (xrc_qp_make(&s->other, &qp_num))
+			return -1;
+		if (_test_cmd_xrcd_open(s->a.fd, &xrcd))
+			return because("DAPX_XRCD_OPEN: %m");
+		s->a.xrcd = xrcd.out_xrcd;
+		close(xrcd.fd);
+	}
+	c->xrcd = s->a.xrcd;
+	c->qp_num = qp_num;
+	c->evd = s->a.conn.handle;
+	return 0;
+}
+
+/* When it has worked, there is nothing to be freed. */
+static int for_xrc_qp_unregister(struct stage *s, void *cmd)
+{
+	struct dapx_xrc_qp_unregister *c = cmd;
+	int ret = an_xrc_qp(s, &c->xrcd, &c->qp_num);
+
+	s->xrc_qp = 0;
+	return ret;
+}
+
+static int for_xrc_qp_modify(struct stage *s, void *cmd)
+{
+	struct dapx_xrc_qp_modify *c = cmd;
+
+	c->qp.state = DAPX_QP_INIT;
+	c->qp.port = 1;
+	return an_xrc_qp(s, &c->xrcd, &c->qp_num);
+}
+
+static int for_xrc_qp_modify_rtr(struct stage *s, void *cmd)
+{
+	struct dapx_xrc_qp_modify *c = cmd;
+	__u8 gid[16];
+
+	if (for_xrc_qp_modify(s, cmd))
+		return -1;
+	if (_test_cmd_xrc_qp_modify(s->a.fd, c))
+		return because("DAPX_XRC_QP_MODIFY to INIT: %m");
+	c->qp.state = DAPX_QP_RTR;
+	c->qp.dest_qp_num = 17;
+	c->qp.path_mtu = 3;
+	c->qp.hop_limit = 64;
+	c->qp.max_dest_rd_atomic = 1;
+	c->qp.sgid_index = host_gid_index(&s->a, gid);
+	return host_gid_index(&s->b, c->qp.dgid) < 0 ? -1 : 0;
+}
+
+static int for_xrc_qp_accept(struct stage *s, void *cmd)
+{
+	struct dapx_xrc_qp_accept *c = cmd;
+	struct dapx_event event;
+
+	drain(&s->a);
+	if (xrc_host(&s->b) || xrc_ep_create(&s->b, &s->eb) ||
+	    an_xrc_qp(s, &c->xrcd, &c->qp_num) ||
+	    listener_open(&s->a, &s->listener) ||
+	    ep_connect(&s->eb, &s->listener) ||
+	    listener_request(&s->listener, &event))
+		return -1;
+	s->request = event.request.cm;
+	c->cm = s->request;
+	return 0;
+}
+
+static int for_xrc_qp_query(struct stage *s, void *cmd)
+{
+	struct dapx_xrc_qp_query *c = cmd;
+
+	return an_xrc_qp(s, &c->xrcd, &c->qp_num);
+}
+
 /* ---- the tests, once for each scene ---- */
 
 FIXTURE(fail)
@@ -604,6 +833,9 @@ FIXTURE_VARIANT(fail)
 	/* Offset of the handle that it makes; 0 for none. */
 	size_t made;
 	bool on_bare_file;
+	bool xrc;
+	/* Nothing of XRC is there that would stay with the device. */
+	bool fresh_device;
 };
 
 #define FAIL(name, upper, base_)					\
@@ -618,6 +850,21 @@ FIXTURE_VARIANT(fail)
 		.size = sizeof(struct dapx_##name),			\
 		.base = base_,						\
 		.made = offsetof(struct dapx_##name, out),		\
+	}
+#define FAIL_XRC(name, upper, base_)					\
+	{								\
+		.request = DAPX_##upper,				\
+		.size = sizeof(struct dapx_##name),			\
+		.base = base_,						\
+		.xrc = true,						\
+	}
+#define FAIL_XRC_MAKING(name, upper, base_, out)			\
+	{								\
+		.request = DAPX_##upper,				\
+		.size = sizeof(struct dapx_##name),			\
+		.base = base_,						\
+		.made = offsetof(struct dapx_##name, out),		\
+		.xrc = true,						\
 	}
 
 FIXTURE_VARIANT_ADD(fail, info) FAIL(info, INFO, nothing_needed);
@@ -687,6 +934,66 @@ FIXTURE_VARIANT_ADD(fail, rmr_query)
 	FAIL(rmr_query, RMR_QUERY, for_rmr_query);
 FIXTURE_VARIANT_ADD(fail, xrcd_open)
 	FAIL_MAKING(xrcd_open, XRCD_OPEN, for_xrcd_open, out_xrcd);
+FIXTURE_VARIANT_ADD(fail, mr_create_xrc)
+	FAIL_XRC_MAKING(mr_create, MR_CREATE, for_mr_create_xrc, out_mr);
+FIXTURE_VARIANT_ADD(fail, srq_create_xrc)
+	FAIL_XRC_MAKING(srq_create, SRQ_CREATE, for_srq_create_xrc, out_srq);
+FIXTURE_VARIANT_ADD(fail, srq_modify)
+	FAIL(srq_modify, SRQ_MODIFY, for_srq_modify);
+FIXTURE_VARIANT_ADD(fail, srq_modify_xrc)
+	FAIL_XRC(srq_modify, SRQ_MODIFY, for_srq_modify_xrc);
+FIXTURE_VARIANT_ADD(fail, srq_query)
+	FAIL_XRC(srq_query, SRQ_QUERY, for_srq_query);
+FIXTURE_VARIANT_ADD(fail, ep_create_xrc)
+{
+	.request = DAPX_EP_CREATE,
+	.size = sizeof(struct dapx_ep_create),
+	.base = for_ep_create_xrc,
+	.made = offsetof(struct dapx_ep_create, out_ep),
+	.xrc = true,
+	.fresh_device = true,
+};
+
+FIXTURE_VARIANT_ADD(fail, ep_connect_xrc)
+	FAIL_XRC(ep_connect, EP_CONNECT, for_ep_connect_xrc);
+FIXTURE_VARIANT_ADD(fail, ep_modify_xrc)
+	FAIL_XRC(ep_modify, EP_MODIFY, for_ep_modify_xrc);
+FIXTURE_VARIANT_ADD(fail, xrc_qp_create)
+{
+	.request = DAPX_XRC_QP_CREATE,
+	.size = sizeof(struct dapx_xrc_qp_create),
+	.base = for_xrc_qp_create,
+	.made = offsetof(struct dapx_xrc_qp_create, out_xrc_qp),
+	.xrc = true,
+	.fresh_device = true,
+};
+
+FIXTURE_VARIANT_ADD(fail, xrc_qp_register)
+	FAIL_XRC_MAKING(xrc_qp_register, XRC_QP_REGISTER, for_xrc_qp_register,
+			out_xrc_qp);
+FIXTURE_VARIANT_ADD(fail, xrc_qp_unregister)
+	FAIL_XRC(xrc_qp_unregister, XRC_QP_UNREGISTER, for_xrc_qp_unregister);
+FIXTURE_VARIANT_ADD(fail, xrc_qp_modify)
+	FAIL_XRC(xrc_qp_modify, XRC_QP_MODIFY, for_xrc_qp_modify);
+FIXTURE_VARIANT_ADD(fail, xrc_qp_modify_rtr)
+	FAIL_XRC(xrc_qp_modify, XRC_QP_MODIFY, for_xrc_qp_modify_rtr);
+FIXTURE_VARIANT_ADD(fail, xrc_qp_accept)
+	FAIL_XRC(xrc_qp_accept, XRC_QP_ACCEPT, for_xrc_qp_accept);
+FIXTURE_VARIANT_ADD(fail, xrc_qp_query)
+	FAIL_XRC(xrc_qp_query, XRC_QP_QUERY, for_xrc_qp_query);
+
+/* What the first use of XRC makes stays until the device goes. */
+static int use_xrc(unsigned int number)
+{
+	struct host host;
+	struct ep ep;
+
+	if (host_set_up(&host, number) || xrc_ep_create(&host, &ep))
+		return -1;
+	ep_forget(&ep);
+	host_close(&host);
+	return 0;
+}
 
 FIXTURE_SETUP(fail)
 {
@@ -699,11 +1006,22 @@ FIXTURE_SETUP(fail)
 		mount("none", DEBUGFS, "debugfs", 0, NULL);
 	OK(module_text(&text));
 	OK(set_faults(&text));
+	if (variant->xrc) {
+		OK(use_xrc(0));
+		OK(use_xrc(1));
+	}
 	OK(rdma_resources(self->before));
 	OK(host_set_up(&self->s.a, 0));
+	if (variant->fresh_device) {
+		host_close(&self->s.a);
+		ASSERT_EQ(0, device_remove(&self->s.a));
+		ASSERT_EQ(0, device_add(&self->s.a));
+		OK(host_set_up(&self->s.a, 0));
+	}
 	OK(host_set_up(&self->s.b, 1));
 	OK(listener_open(&self->s.b, &self->s.there));
-	if (on_siw() && variant->request == DAPX_EP_MODIFY)
+	if (on_siw() && (variant->request == DAPX_EP_MODIFY ||
+			 variant->request == DAPX_XRC_QP_MODIFY))
 		SKIP(return, "iWARP has no exchange of QP numbers");
 }
 
@@ -711,6 +1029,8 @@ FIXTURE_TEARDOWN(fail)
 {
 	host_close(&self->s.a);
 	host_close(&self->s.b);
+	if (self->s.other.device)
+		host_close(&self->s.other);
 	EXPECT_EQ(0, await_resources(self->before)) TH_LOG("%s", why());
 }
 
@@ -736,6 +1056,9 @@ static int strike(struct stage *s, bool bare)
 		_test_cmd_free(s->b.fd, &cmd);
 		ep_forget(&s->eb);
 	}
+	if (s->xrc_qp)
+		ret |= gone(s->a.fd, s->xrc_qp);
+	s->xrc_qp = 0;
 	sched_yield();
 	drain(&s->a);
 	drain(&s->b);

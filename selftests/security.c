@@ -421,6 +421,8 @@ TEST_F(security, events_are_zeroed)
 	EXPECT_EQ(0, event.completion.imm_data);
 	EXPECT_EQ(0, event.completion.flags);
 	EXPECT_EQ(0, event.completion.srq);
+	EXPECT_EQ(0, event.completion.qp_num);
+	ZERO(event, completion.__reserved0, &event);
 	EXPECT_NOTHING_BEHIND(&event, completion);
 	/* Whole, for the record: no type uses all of it. */
 	memset(&event, 0, sizeof(event));

@@ -37,9 +37,11 @@
  *  - EBUSY: in use by another object; nothing was changed
  *  - EPERM: the caller is not the process that opened the file
  *  - EACCES: the memory does not give the rights that are asked for; a port
- *    below 1024 without privilege; a file that the caller may not write
+ *    below 1024 without privilege; a file that the caller may not write; an
+ *    XRC receive queue pair with which the context is not registered
  *  - EBADF: not an open descriptor
  *  - EEXIST: what was to be made exclusively is there already
+ *  - EPROTO: one side of a connection speaks XRC, the other does not
  *  - ENODEV: no RDMA device of this name, or not in this network namespace
  *  - EIO: the device was removed; nothing but closing the file makes sense
  *  - ENOMEM: no memory, or more than RLIMIT_MEMLOCK
@@ -88,6 +90,14 @@ enum dapx_cmd {
 	DAPX_CMD_RMR_BIND,
 	DAPX_CMD_RMR_QUERY,
 	DAPX_CMD_XRCD_OPEN,
+	DAPX_CMD_SRQ_MODIFY,
+	DAPX_CMD_SRQ_QUERY,
+	DAPX_CMD_XRC_QP_CREATE,
+	DAPX_CMD_XRC_QP_REGISTER,
+	DAPX_CMD_XRC_QP_UNREGISTER,
+	DAPX_CMD_XRC_QP_MODIFY,
+	DAPX_CMD_XRC_QP_ACCEPT,
+	DAPX_CMD_XRC_QP_QUERY,
 };
 
 #define DAPX_DEVICE_NAME_MAX 64
@@ -107,6 +117,7 @@ enum dapx_cmd {
  *	request that waits for its answer
  * @DAPX_OBJECT_RMR: remote memory region: a window of an MR for peers
  * @DAPX_OBJECT_XRCD: a reference to an XRC domain
+ * @DAPX_OBJECT_XRC_QP: a registration with an XRC receive queue pair
  */
 enum dapx_object_type {
 	DAPX_OBJECT_ANY = 0,
@@ -118,6 +129,7 @@ enum dapx_object_type {
 	DAPX_OBJECT_CM = 6,
 	DAPX_OBJECT_RMR = 7,
 	DAPX_OBJECT_XRCD = 8,
+	DAPX_OBJECT_XRC_QP = 9,
 };
 
 /**
@@ -125,11 +137,13 @@ enum dapx_object_type {
  * @DAPX_FEATURE_RC: endpoints of reliable connections
  * @DAPX_FEATURE_SRQ: plain shared receive queues
  * @DAPX_FEATURE_RMR: remote memory regions
+ * @DAPX_FEATURE_XRC: XRC domains, receive queues and connections, on any device
  */
 enum dapx_feature {
 	DAPX_FEATURE_RC = 1 << 0,
 	DAPX_FEATURE_SRQ = 1 << 1,
 	DAPX_FEATURE_RMR = 1 << 2,
+	DAPX_FEATURE_XRC = 1 << 3,
 };
 
 /**
@@ -437,9 +451,19 @@ enum dapx_access {
 };
 
 /**
+ * enum dapx_mr_flags - dapx_mr_create.flags
+ * @DAPX_MR_XRC: also for XRC: for receives of its SRQs, requests of its endpoints,
+ *	and for peers by way of an SRQ of the same PD. The pages are pinned a
+ *	second time, and count twice
+ */
+enum dapx_mr_flags {
+	DAPX_MR_XRC = 1 << 0,
+};
+
+/**
  * struct dapx_mr_create - ioctl(DAPX_MR_CREATE): register memory
  * @size: sizeof(struct dapx_mr_create)
- * @flags: Must be 0
+ * @flags: enum dapx_mr_flags
  * @pd: protection domain
  * @access: enum dapx_access
  * @addr: start of the range in the caller's address space
@@ -543,10 +567,12 @@ enum dapx_opcode {
  * enum dapx_completion_flags - dapx_event.completion.flags
  * @DAPX_COMPLETION_IMM: @imm_data is valid
  * @DAPX_COMPLETION_SRQ: @srq is valid: the receive was one of that SRQ
+ * @DAPX_COMPLETION_XRC: @qp_num is valid: the XRC receive queue pair by which it came
  */
 enum dapx_completion_flags {
 	DAPX_COMPLETION_IMM = 1 << 0,
 	DAPX_COMPLETION_SRQ = 1 << 1,
+	DAPX_COMPLETION_XRC = 1 << 2,
 };
 
 /**
@@ -594,6 +620,10 @@ enum dapx_cm_event {
  * @DAPX_ASYNC_PORT_ERROR: a port went down: @port
  * @DAPX_ASYNC_EP_ERROR: the device gave up an endpoint: @handle
  * @DAPX_ASYNC_SRQ_ERROR: the device gave up an SRQ: @handle
+ * @DAPX_ASYNC_SRQ_LIMIT: an SRQ has fewer receives than its limit: @handle
+ * @DAPX_ASYNC_XRC_QP_ESTABLISHED: a receive queue pair got its first message: @qp_num
+ * @DAPX_ASYNC_XRC_QP_DISCONNECTED: its peer ended the connection: @qp_num
+ * @DAPX_ASYNC_XRC_QP_ERROR: its connection ended by an error: @qp_num
  */
 enum dapx_async_event {
 	DAPX_ASYNC_DEVICE_REMOVED = 1,
@@ -601,12 +631,16 @@ enum dapx_async_event {
 	DAPX_ASYNC_PORT_ERROR = 3,
 	DAPX_ASYNC_EP_ERROR = 4,
 	DAPX_ASYNC_SRQ_ERROR = 5,
+	DAPX_ASYNC_SRQ_LIMIT = 6,
+	DAPX_ASYNC_XRC_QP_ESTABLISHED = 7,
+	DAPX_ASYNC_XRC_QP_DISCONNECTED = 8,
+	DAPX_ASYNC_XRC_QP_ERROR = 9,
 };
 
 /**
  * struct dapx_event - An entry of an EVD ring
  * @type: enum dapx_event_type
- * @handle: the object that it is about; 0 for none
+ * @handle: the object that it is about; 0 for none. A receive of an XRC SRQ: that
  * @user_data: of that object
  * @completion: a work request ended; all but @wr_id and @status is valid only
  *	with success. @byte_len: received or read bytes
@@ -614,7 +648,7 @@ enum dapx_async_event {
  * @request: @cm: handle of the request; @ep: endpoint reserved or made for it,
  *	or 0; private data and addresses: DAPX_CM_QUERY
  * @cm: @error: a negative errno, or 0
- * @async: @port: from 1
+ * @async: @port: from 1; @qp_num: of XRC receive queue pairs
  * @software: as posted
  * @__reserved: zero
  */
@@ -631,6 +665,8 @@ struct dapx_event {
 			__u32 imm_data;
 			__u32 flags;
 			__u32 srq;
+			__u32 qp_num;
+			__u32 __reserved0;
 		} completion;
 		struct {
 			__u32 what;
@@ -647,6 +683,7 @@ struct dapx_event {
 		struct {
 			__u32 what;
 			__u32 port;
+			__u32 qp_num;
 		} async;
 		struct {
 			__aligned_u64 data[2];
@@ -815,7 +852,8 @@ enum dapx_send_flags {
  * @opcode: enum dapx_opcode
  * @num_sge: segments behind this header
  * @flags: enum dapx_send_flags
- * @remote_srqn: Must be 0
+ * @remote_srqn: endpoints with DAPX_EP_XRC: number of the peer's SRQ, for each
+ *	operation; of others: must be 0
  * @remote_addr: RDMA and atomics: address in the peer
  * @rkey: RDMA and atomics: the peer's key
  * @inline_len: with DAPX_SEND_INLINE: bytes behind this header; else 0
@@ -867,9 +905,18 @@ struct dapx_recv_wr {
  * @pd: protection domain of its receives
  * @depth: receives, rounded up to a power of two
  * @max_sge: segments of a receive, at least 1
+ * @xrcd: the XRC domain that it belongs to; 0: a plain one, for endpoints
+ * @evd: its asynchronous events, and with @xrcd its completions; a plain one may
+ *	have none: 0
  * @out_srq: handle
- * @user_data: given back by queries
+ * @out_srq_num: with @xrcd: its number, 24 bits, of which the device has no other
+ *	and which is not soon used again; else 0
+ * @__reserved: Must be 0
+ * @user_data: given back by queries; comes with each completion of an XRC SRQ
  * @out_ring: its receive ring, of struct dapx_recv_wr
+ *
+ * Receives of an XRC SRQ name memory that was registered with DAPX_MR_XRC. They need
+ * no doorbell: each is looked at when a message needs it.
  */
 struct dapx_srq_create {
 	__u32 size;
@@ -877,12 +924,65 @@ struct dapx_srq_create {
 	__u32 pd;
 	__u32 depth;
 	__u32 max_sge;
+	__u32 xrcd;
+	__u32 evd;
 	__u32 out_srq;
+	__u32 out_srq_num;
+	__u32 __reserved;
 	__aligned_u64 user_data;
 	struct dapx_ring_layout out_ring;
 };
 
 #define DAPX_SRQ_CREATE _IO(DAPX_TYPE, DAPX_CMD_SRQ_CREATE)
+
+/**
+ * struct dapx_srq_modify - ioctl(DAPX_SRQ_MODIFY): ask for a limit event
+ * @size: sizeof(struct dapx_srq_modify)
+ * @flags: Must be 0
+ * @srq: handle
+ * @limit: DAPX_ASYNC_SRQ_LIMIT comes, once, when a message has taken a receive and
+ *	fewer than this are left; at most the depth; 0 for never
+ *
+ * EBADFD: the SRQ has no EVD.
+ */
+struct dapx_srq_modify {
+	__u32 size;
+	__u32 flags;
+	__u32 srq;
+	__u32 limit;
+};
+
+#define DAPX_SRQ_MODIFY _IO(DAPX_TYPE, DAPX_CMD_SRQ_MODIFY)
+
+/**
+ * struct dapx_srq_query - ioctl(DAPX_SRQ_QUERY)
+ * @size: sizeof(struct dapx_srq_query)
+ * @flags: Must be 0
+ * @srq: handle
+ * @out_pd: handle
+ * @out_xrcd: handle; 0 for a plain one
+ * @out_evd: handle; 0 for none
+ * @out_srq_num: as from DAPX_SRQ_CREATE
+ * @out_depth: receives that the ring holds
+ * @out_max_sge: segments of a receive
+ * @out_limit: 0: none, or the event has come
+ * @__reserved: Must be 0
+ */
+struct dapx_srq_query {
+	__u32 size;
+	__u32 flags;
+	__u32 srq;
+	__u32 out_pd;
+	__u32 out_xrcd;
+	__u32 out_evd;
+	__u32 out_srq_num;
+	__u32 out_depth;
+	__u32 out_max_sge;
+	__u32 out_limit;
+	__aligned_u64 __reserved;
+};
+
+#define DAPX_SRQ_QUERY _IO(DAPX_TYPE, DAPX_CMD_SRQ_QUERY)
 
 /**
  * enum dapx_ep_state - An endpoint's state (DAT's names)
@@ -914,9 +1014,13 @@ enum dapx_ep_state {
  *	attention; needs DAPX_DEVICE_SOLICITED. The price: its receive EVD always
  *	shows DAPX_RING_BACKLOG, as other receives are fetched when they are
  *	asked for
+ * @DAPX_EP_XRC: the sending side of XRC: its requests go to SRQs of the domain of the
+ *	receive queue pair that it is connected with. It has no receives. Segments
+ *	name memory that was registered with DAPX_MR_XRC
  */
 enum dapx_ep_flags {
 	DAPX_EP_SOLICITED = 1 << 0,
+	DAPX_EP_XRC = 1 << 1,
 };
 
 /**
@@ -948,11 +1052,13 @@ struct dapx_ep_attr {
  * @size: sizeof(struct dapx_ep_create)
  * @flags: Must be 0
  * @pd: protection domain
- * @srq: where receives come from, of the same PD; 0 for its own ring
+ * @srq: where receives come from, a plain one of the same PD; 0 for its own ring
  * @request_evd: completions of requests
  * @recv_evd: completions of receives; 0 if it has none
  * @connect_evd: events of its connection
+ * @xrcd: with DAPX_EP_XRC: a domain that it keeps from being closed; or 0
  * @out_ep: handle
+ * @__reserved: Must be 0
  * @user_data: comes with each of its events
  * @attr: sizes
  * @out_qp_num: the queue pair's number
@@ -969,7 +1075,9 @@ struct dapx_ep_create {
 	__u32 request_evd;
 	__u32 recv_evd;
 	__u32 connect_evd;
+	__u32 xrcd;
 	__u32 out_ep;
+	__u32 __reserved;
 	__aligned_u64 user_data;
 	struct dapx_ep_attr attr;
 	__u32 out_qp_num;
@@ -1059,15 +1167,19 @@ enum dapx_ep_modify_mask {
 
 /**
  * enum dapx_qp_state - Steps of a connection by exchange of QP numbers
+ * @DAPX_QP_RESET: of a receive queue pair that took no step yet; only told
  * @DAPX_QP_INIT: receives are taken from the ring; the endpoint stays
  *	UNCONNECTED
  * @DAPX_QP_RTR: messages are received; the endpoint is COMPLETION_PENDING
  * @DAPX_QP_RTS: ready to send; the endpoint is CONNECTED, without an event
+ * @DAPX_QP_ERROR: of a receive queue pair whose connection has ended; only told
  */
 enum dapx_qp_state {
+	DAPX_QP_RESET = 0,
 	DAPX_QP_INIT = 1,
 	DAPX_QP_RTR = 2,
 	DAPX_QP_RTS = 3,
+	DAPX_QP_ERROR = 4,
 };
 
 /**
@@ -1163,7 +1275,7 @@ struct dapx_ep_modify {
  * @deadline: when to give up; DAPX_NO_DEADLINE for the transport's own limit
  * @retry_count: of the transport, 0 to 7
  * @rnr_retry_count: 0 to 7; 7 for without end
- * @private_data_len: bytes
+ * @private_data_len: bytes; with DAPX_EP_XRC up to 8 less than without
  * @private_data: for the listener
  *
  * Returns at once; the outcome is an event.
@@ -1196,7 +1308,8 @@ struct dapx_ep_connect {
  * @private_data_len: bytes
  * @private_data: for the peer
  *
- * The outcome is an event. A call that fails changes nothing.
+ * The outcome is an event. A call that fails changes nothing. EOPNOTSUPP: an endpoint
+ * with DAPX_EP_XRC; EPROTO: the request of one.
  */
 struct dapx_ep_accept {
 	__u32 size;
@@ -1346,6 +1459,8 @@ enum dapx_listen_mode {
  * @ep: RESERVED: the endpoint; else 0
  * @attr: TENTATIVE: sizes of the endpoints; else zero
  * @__reserved: Must be 0
+ *
+ * EOPNOTSUPP: an endpoint with DAPX_EP_XRC, which only connects.
  */
 struct dapx_cm_listen {
 	__u32 size;
@@ -1411,7 +1526,8 @@ struct dapx_cm_resolve {
  * @out_private_data_len: bytes
  * @out_private_data: request: the peer's. May have zeroes at the end that the
  *	peer did not send (InfiniBand does not tell the length)
- * @__reserved: Must be 0
+ * @out_xrc: request: the peer's endpoint is one with DAPX_EP_XRC: it is accepted by
+ *	DAPX_XRC_QP_ACCEPT; others by DAPX_EP_ACCEPT
  * @out_local: own address and port; family 0 while not known
  * @out_remote: the peer's
  */
@@ -1428,7 +1544,7 @@ struct dapx_cm_query {
 	__u32 out_listener;
 	__u32 out_private_data_len;
 	__u8 out_private_data[DAPX_PRIVATE_DATA_MAX];
-	__u32 __reserved;
+	__u32 out_xrc;
 	struct __kernel_sockaddr_storage out_local;
 	struct __kernel_sockaddr_storage out_remote;
 };
@@ -1640,5 +1756,256 @@ struct dapx_xrcd_open {
 };
 
 #define DAPX_XRCD_OPEN _IO(DAPX_TYPE, DAPX_CMD_XRCD_OPEN)
+
+/**
+ * DOC: XRC receive queue pairs
+ *
+ * A receive queue pair is the receiving end of a connection with one endpoint with
+ * DAPX_EP_XRC, for all SRQs of its domain. It belongs to the domain, and lives as long
+ * as some context is registered with it; whoever makes it is. It is named by its
+ * number, the queue pair number of the device. EINVAL: no such number in this domain.
+ */
+
+/**
+ * struct dapx_xrc_qp_create - ioctl(DAPX_XRC_QP_CREATE): make a receive queue pair
+ * @size: sizeof(struct dapx_xrc_qp_create)
+ * @flags: Must be 0
+ * @xrcd: handle
+ * @evd: where its asynchronous events go; 0 for nowhere
+ * @user_data: comes with each of its events
+ * @out_xrc_qp: handle of the caller's registration
+ * @out_qp_num: number
+ */
+struct dapx_xrc_qp_create {
+	__u32 size;
+	__u32 flags;
+	__u32 xrcd;
+	__u32 evd;
+	__aligned_u64 user_data;
+	__u32 out_xrc_qp;
+	__u32 out_qp_num;
+};
+
+#define DAPX_XRC_QP_CREATE _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_CREATE)
+
+/**
+ * struct dapx_xrc_qp_register - ioctl(DAPX_XRC_QP_REGISTER): share it
+ * @size: sizeof(struct dapx_xrc_qp_register)
+ * @flags: Must be 0
+ * @xrcd: handle
+ * @qp_num: number
+ * @evd: where its asynchronous events go; 0 for nowhere
+ * @out_xrc_qp: handle of the registration. A context has one at the most: if there is
+ *	one already, this is it, and nothing changes
+ * @user_data: comes with each of its events
+ */
+struct dapx_xrc_qp_register {
+	__u32 size;
+	__u32 flags;
+	__u32 xrcd;
+	__u32 qp_num;
+	__u32 evd;
+	__u32 out_xrc_qp;
+	__aligned_u64 user_data;
+};
+
+#define DAPX_XRC_QP_REGISTER _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_REGISTER)
+
+/**
+ * struct dapx_xrc_qp_unregister - ioctl(DAPX_XRC_QP_UNREGISTER)
+ * @size: sizeof(struct dapx_xrc_qp_unregister)
+ * @flags: Must be 0
+ * @xrcd: handle
+ * @qp_num: number
+ *
+ * The same as DAPX_FREE of the registration. The last one destroys the queue pair.
+ * EINVAL also if the context is not registered with it.
+ */
+struct dapx_xrc_qp_unregister {
+	__u32 size;
+	__u32 flags;
+	__u32 xrcd;
+	__u32 qp_num;
+};
+
+#define DAPX_XRC_QP_UNREGISTER _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_UNREGISTER)
+
+/**
+ * struct dapx_xrc_qp_modify - ioctl(DAPX_XRC_QP_MODIFY): connect it by exchange of
+ *	QP numbers
+ * @size: sizeof(struct dapx_xrc_qp_modify)
+ * @flags: Must be 0
+ * @xrcd: handle
+ * @qp_num: number
+ * @qp: the step: INIT, then RTR; RTS may follow and has no effect. The timer for
+ *	receivers that are not ready is that of RTR
+ *
+ * EACCES: the context is not registered with it. EBADFD: not a step from its state.
+ */
+struct dapx_xrc_qp_modify {
+	__u32 size;
+	__u32 flags;
+	__u32 xrcd;
+	__u32 qp_num;
+	struct dapx_qp_attr qp;
+};
+
+#define DAPX_XRC_QP_MODIFY _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_MODIFY)
+
+/**
+ * struct dapx_xrc_qp_accept - ioctl(DAPX_XRC_QP_ACCEPT): connect it by the CM
+ * @size: sizeof(struct dapx_xrc_qp_accept)
+ * @flags: Must be 0
+ * @xrcd: handle
+ * @qp_num: number of one that took no step yet
+ * @cm: a request of an endpoint with DAPX_EP_XRC (else EPROTO), of a listener without
+ *	endpoints; its handle is invalid after success
+ * @__reserved: Must be 0
+ * @private_data_len: bytes, up to 8 less than with DAPX_EP_ACCEPT
+ * @private_data: for the peer
+ *
+ * A call that fails changes nothing.
+ */
+struct dapx_xrc_qp_accept {
+	__u32 size;
+	__u32 flags;
+	__u32 xrcd;
+	__u32 qp_num;
+	__u32 cm;
+	__u16 __reserved;
+	__u16 private_data_len;
+	__u8 private_data[DAPX_PRIVATE_DATA_MAX];
+};
+
+#define DAPX_XRC_QP_ACCEPT _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_ACCEPT)
+
+/**
+ * struct dapx_xrc_qp_query - ioctl(DAPX_XRC_QP_QUERY)
+ * @size: sizeof(struct dapx_xrc_qp_query)
+ * @flags: Must be 0
+ * @xrcd: handle
+ * @qp_num: number
+ * @out_xrc_qp: handle of the caller's registration; 0: it has none
+ * @out_registrations: contexts that are registered with it
+ * @out_messages: messages that arrived whole
+ * @out_not_ready: times that an SRQ had no receive for one
+ * @out_qp: state, and what the steps set: @dest_qp_num, @port, ...
+ *
+ * Whoever has the domain open may ask.
+ */
+struct dapx_xrc_qp_query {
+	__u32 size;
+	__u32 flags;
+	__u32 xrcd;
+	__u32 qp_num;
+	__u32 out_xrc_qp;
+	__u32 out_registrations;
+	__aligned_u64 out_messages;
+	__aligned_u64 out_not_ready;
+	struct dapx_qp_attr out_qp;
+};
+
+#define DAPX_XRC_QP_QUERY _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_QUERY)
+
+/**
+ * DOC: Generic netlink
+ *
+ * The family DAPX_GENL_NAME tells what is there, without the device node. It has one
+ * command, DAPX_GENL_CMD_XRCD_GET: with NLM_F_DUMP and no attributes it lists the XRC
+ * domains of all devices that the socket's network namespace has.
+ *
+ * A domain is one message or several, which have the same DAPX_XRCD_ATTR_ID. The first
+ * of them tells what there is one of; DAPX_XRCD_ATTR_OPEN, DAPX_XRCD_ATTR_SRQ and
+ * DAPX_XRCD_ATTR_QP come in any of them, once for each thing. What is there during all
+ * of the dump is told once. NLM_F_DUMP_INTR says that something came or went meanwhile.
+ *
+ * With CAP_NET_ADMIN, in the user namespace that owns the device's network namespace, one
+ * sees everything. Without it: the domains that a process of one's own user has open,
+ * and of them what belongs to such processes; DAPX_XRCD_ATTR_PARTIAL says so, and the
+ * numbers in the first message say how much there is. What counts are the effective
+ * rights and user of who asks, as far as the socket was opened with the same.
+ */
+
+#define DAPX_GENL_NAME "dapx"
+#define DAPX_GENL_VERSION 1
+
+/**
+ * enum dapx_genl_cmd - Commands of the generic netlink family
+ * @DAPX_GENL_CMD_XRCD_GET: dump: XRC domains; answers have enum dapx_xrcd_attr
+ */
+enum dapx_genl_cmd {
+	DAPX_GENL_CMD_XRCD_GET = 1,
+};
+
+/**
+ * enum dapx_xrcd_attr - Attributes of an XRC domain
+ * @DAPX_XRCD_ATTR_ID: u32, not 0; in each message. Not soon used again
+ * @DAPX_XRCD_ATTR_DEVICE: string: name of the RDMA device
+ * @DAPX_XRCD_ATTR_PATH: string: the file, by the name it was found by when the domain
+ *	was made, or that it was given since, as the reader sees it: as in /proc/self/maps,
+ *	with " (deleted)" behind one that is gone. Empty: longer than PATH_MAX. Without
+ *	it the domain is of no file
+ * @DAPX_XRCD_ATTR_PARTIAL: flag: only what belongs to the reader's user is told
+ * @DAPX_XRCD_ATTR_OPENS: u32: how often it is open
+ * @DAPX_XRCD_ATTR_SRQS: u32: its shared receive queues
+ * @DAPX_XRCD_ATTR_QPS: u32: its receive queue pairs
+ * @DAPX_XRCD_ATTR_OPEN: nested: enum dapx_xrcd_open_attr: a reference to it, of which
+ *	a process may have several
+ * @DAPX_XRCD_ATTR_SRQ: nested: enum dapx_xrcd_srq_attr
+ * @DAPX_XRCD_ATTR_QP: nested: enum dapx_xrcd_qp_attr; one's own: the user has a context
+ *	that is registered with it
+ */
+enum dapx_xrcd_attr {
+	DAPX_XRCD_ATTR_ID = 1,
+	DAPX_XRCD_ATTR_DEVICE = 2,
+	DAPX_XRCD_ATTR_PATH = 3,
+	DAPX_XRCD_ATTR_PARTIAL = 4,
+	DAPX_XRCD_ATTR_OPENS = 5,
+	DAPX_XRCD_ATTR_SRQS = 6,
+	DAPX_XRCD_ATTR_QPS = 7,
+	DAPX_XRCD_ATTR_OPEN = 8,
+	DAPX_XRCD_ATTR_SRQ = 9,
+	DAPX_XRCD_ATTR_QP = 10,
+};
+
+/**
+ * enum dapx_xrcd_open_attr - Attributes of a reference to an XRC domain
+ * @DAPX_XRCD_OPEN_PID: u32: the process, as the reader counts; 0: it is in another PID
+ *	namespace
+ * @DAPX_XRCD_OPEN_NAME: string: its name; without it: it is in another PID namespace,
+ *	or about to be gone
+ */
+enum dapx_xrcd_open_attr {
+	DAPX_XRCD_OPEN_PID = 1,
+	DAPX_XRCD_OPEN_NAME = 2,
+};
+
+/**
+ * enum dapx_xrcd_srq_attr - Attributes of a shared receive queue of an XRC domain
+ * @DAPX_XRCD_SRQ_NUMBER: u32: as dapx_srq_create.out_srq_num
+ * @DAPX_XRCD_SRQ_PID: u32: the process that made it, as DAPX_XRCD_OPEN_PID
+ */
+enum dapx_xrcd_srq_attr {
+	DAPX_XRCD_SRQ_NUMBER = 1,
+	DAPX_XRCD_SRQ_PID = 2,
+};
+
+/**
+ * enum dapx_xrcd_qp_attr - Attributes of a receive queue pair of an XRC domain
+ * @DAPX_XRCD_QP_PAD: nothing; so that others are aligned
+ * @DAPX_XRCD_QP_NUMBER: u32: as dapx_xrc_qp_create.out_qp_num
+ * @DAPX_XRCD_QP_STATE: u32: enum dapx_qp_state
+ * @DAPX_XRCD_QP_REGISTRATIONS: u32: as dapx_xrc_qp_query.out_registrations
+ * @DAPX_XRCD_QP_MESSAGES: u64: as dapx_xrc_qp_query.out_messages
+ * @DAPX_XRCD_QP_NOT_READY: u64: as dapx_xrc_qp_query.out_not_ready
+ */
+enum dapx_xrcd_qp_attr {
+	DAPX_XRCD_QP_PAD = 1,
+	DAPX_XRCD_QP_NUMBER = 2,
+	DAPX_XRCD_QP_STATE = 3,
+	DAPX_XRCD_QP_REGISTRATIONS = 4,
+	DAPX_XRCD_QP_MESSAGES = 5,
+	DAPX_XRCD_QP_NOT_READY = 6,
+};
 
 #endif /* _UAPI_DAPX_H */

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: the sending half of the XRC engine
+ */
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "xrc_engine.h"
+
+/* See xrc_engine.h: the second one is for what left the first one lying. */
+#define DAPX_XRC_HELLOS 2
+#define DAPX_XRC_HELLO_AGAIN (50 * 1000)
+#define DAPX_XRC_HELLO_LIMIT (10 * 1000 * 1000)
+
+/* Far more than any responder grants. */
+#define DAPX_XRC_MAX_CREDITS 65536
+
+/* The InfiniBand specification's table of receiver-not-ready timers, in microseconds. */
+static const u32 dapx_xrc_rnr_usecs[32] = {
+	655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1280, 1920,
+	2560, 3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880,
+	163840, 245760, 327680, 491520,
+};
+
+void dapx_xrc_requester_init(struct dapx_xrc_requester *req,
+			     const struct dapx_xrc_requester_ops *ops, u32 room, u8 retry_limit)
+{
+	*req = (struct dapx_xrc_requester) {
+		.ops = ops,
+		/* For the hellos; the welcome says more. */
+		.limit = DAPX_XRC_HELLOS,
+		.room = room,
+		.retry_limit = retry_limit,
+	};
+	INIT_LIST_HEAD(&req->messages);
+}
+
+static struct dapx_xrc_message *dapx_xrc_first(struct dapx_xrc_requester *req)
+{
+	return list_first_entry_or_null(&req->messages, struct dapx_xrc_message, entry);
+}
+
+static u32 dapx_xrc_segments(const struct dapx_xrc_requester *req,
+			     const struct dapx_xrc_message *msg)
+{
+	if (dapx_xrc_is_atomic(msg->opcode) || !msg->total)
+		return 1;
+	/* Not DIV_ROUND_UP(): a message may have up to 2^32 - 1 bytes. */
+	return (msg->total - 1) / req->payload + 1;
+}
+
+/* Bytes of the message that are the segment's. */
+static u32 dapx_xrc_part(const struct dapx_xrc_requester *req, const struct dapx_xrc_message *msg,
+			 u32 offset)
+{
+	return min(msg->total - offset, req->payload);
+}
+
+/*
+ * What was done but not answered is flushed too: nobody knows. @msg is what failed;
+ * NULL: the first.
+ */
+static void dapx_xrc_fail(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
+			  enum dapx_status status)
+{
+	struct dapx_xrc_message *first;
+
+	if (!msg)
+		msg = dapx_xrc_first(req);
+	req->failed = true;
+	req->next = NULL;
+	req->queued = 0;
+	while ((first = dapx_xrc_first(req))) {
+		enum dapx_status how = DAPX_STATUS_FLUSHED;
+
+		/* Afterwards its memory may be another message's. */
+		if (first == msg) {
+			how = status;
+			msg = NULL;
+		}
+		list_del_init(&first->entry);
+		req->ops->done(req, first, how);
+	}
+}
+
+/* The connection is of no use any more: all ends, the first message with @status. */
+void dapx_xrc_requester_fail(struct dapx_xrc_requester *req, enum dapx_status status)
+{
+	dapx_xrc_fail(req, NULL, status);
+}
+
+static bool dapx_xrc_data_pending(const struct dapx_xrc_requester *req)
+{
+	const struct dapx_xrc_message *msg;
+
+	list_for_each_entry(msg, &req->messages, entry) {
+		if (msg == req->next)
+			break;
+		if (dapx_xrc_returns_data(msg->opcode))
+			return true;
+	}
+	return false;
+}
+
+static bool dapx_xrc_can_send(const struct dapx_xrc_requester *req)
+{
+	if (req->failed || req->waiting || !req->next || !req->room || req->sent == req->limit)
+		return false;
+	if (!req->payload)
+		return !req->greeted;
+	return !req->next->fence || req->next_seq != req->next->first ||
+	       !dapx_xrc_data_pending(req);
+}
+
+static void dapx_xrc_send(struct dapx_xrc_requester *req, void *buffer, u32 length)
+{
+	req->sent++;
+	req->room--;
+	req->ops->send(req, buffer, length);
+}
+
+static void dapx_xrc_send_hello(struct dapx_xrc_requester *req)
+{
+	struct dapx_xrc_hello *hello = req->ops->buffer(req);
+
+	*hello = (struct dapx_xrc_hello) {
+		.type = DAPX_XRC_HELLO,
+		.version = DAPX_XRC_VERSION,
+		.segment_size = cpu_to_le16(DAPX_XRC_SEGMENT_SIZE),
+		.magic = cpu_to_le32(DAPX_XRC_MAGIC),
+	};
+	req->greeted = true;
+	req->hellos++;
+	dapx_xrc_send(req, hello, sizeof(*hello));
+	req->ops->wait(req, req->hellos < DAPX_XRC_HELLOS ? DAPX_XRC_HELLO_AGAIN :
+			    DAPX_XRC_HELLO_LIMIT);
+}
+
+static void dapx_xrc_send_segment(struct dapx_xrc_requester *req)
+{
+	struct dapx_xrc_message *msg = req->next;
+	u32 index = req->next_seq - msg->first, offset = index * req->payload;
+	bool to_peer = !dapx_xrc_returns_data(msg->opcode);
+	u32 length = to_peer ? dapx_xrc_part(req, msg, offset) : 0;
+	struct dapx_xrc_request *out = req->ops->buffer(req);
+	u16 flags = msg->solicited ? DAPX_XRC_SOLICITED : 0;
+
+	*out = (struct dapx_xrc_request) {
+		.type = DAPX_XRC_REQUEST,
+		.opcode = msg->opcode,
+		.seq = cpu_to_le32(req->next_seq),
+		.srqn = cpu_to_le32(msg->srqn),
+		.total = cpu_to_le32(msg->total),
+		.rkey = cpu_to_le32(msg->rkey),
+		.imm = cpu_to_le32(msg->imm),
+		.addr = cpu_to_le64(msg->addr),
+		.compare_add = cpu_to_le64(msg->compare_add),
+		.swap = cpu_to_le64(msg->swap),
+	};
+	if (length && !req->ops->gather(req, msg, offset, out + 1, length)) {
+		req->ops->discard(req, out);
+		dapx_xrc_fail(req, msg, DAPX_STATUS_LOCAL_PROTECTION);
+		return;
+	}
+
+	req->next_seq++;
+	if (index + 1 == dapx_xrc_segments(req, msg)) {
+		req->queued--;
+		req->next = list_is_last(&msg->entry, &req->messages) ?
+			    NULL : list_next_entry(msg, entry);
+		if (req->next)
+			req->next->first = req->next_seq;
+	}
+	out->demand = cpu_to_le32(req->next_seq - req->acked + req->queued);
+	/* The last one for now: whether more can be sent is for the answer to say. */
+	req->sent++;
+	req->room--;
+	if (!dapx_xrc_can_send(req))
+		flags |= DAPX_XRC_ASK;
+	req->sent--;
+	req->room++;
+	out->flags = cpu_to_le16(flags);
+	dapx_xrc_send(req, out, sizeof(*out) + length);
+}
+
+/* Sends what can be sent. After messages were submitted, and when there is room again. */
+void dapx_xrc_transmit(struct dapx_xrc_requester *req)
+{
+	while (dapx_xrc_can_send(req)) {
+		if (req->payload)
+			dapx_xrc_send_segment(req);
+		else
+			dapx_xrc_send_hello(req);
+	}
+}
+
+/* Takes a message, which is sent by dapx_xrc_transmit(). */
+void dapx_xrc_submit(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg)
+{
+	if (req->failed && list_empty(&req->messages)) {
+		req->ops->done(req, msg, DAPX_STATUS_FLUSHED);
+		return;
+	}
+	list_add_tail(&msg->entry, &req->messages);
+	/* While all are flushed, by one that is: it is flushed behind them. */
+	if (req->failed)
+		return;
+	req->queued++;
+	if (!req->next) {
+		msg->first = req->next_seq;
+		req->next = msg;
+	}
+}
+
+/* Enough time has passed. */
+void dapx_xrc_waited(struct dapx_xrc_requester *req)
+{
+	if (req->failed)
+		return;
+	if (!req->payload) {
+		if (req->hellos == DAPX_XRC_HELLOS) {
+			dapx_xrc_fail(req, NULL, DAPX_STATUS_TRANSPORT);
+			return;
+		}
+		req->greeted = false;
+	}
+	req->waiting = false;
+	dapx_xrc_transmit(req);
+}
+
+/* ------------------------------------------------------------------- answers */
+
+static bool dapx_xrc_take_limit(struct dapx_xrc_requester *req, u32 limit)
+{
+	/* It only grows, and is not absurd. */
+	if (limit - req->limit > DAPX_XRC_MAX_CREDITS ||
+	    limit - req->sent > DAPX_XRC_MAX_CREDITS)
+		return false;
+	req->limit = limit;
+	return true;
+}
+
+static bool dapx_xrc_welcomed(struct dapx_xrc_requester *req, const void *data, u32 length)
+{
+	const struct dapx_xrc_hello *in = data;
+	u32 size;
+
+	if (length != sizeof(*in) || in->version != DAPX_XRC_VERSION || !req->hellos ||
+	    le32_to_cpu(in->magic) != DAPX_XRC_MAGIC)
+		return false;
+	size = le16_to_cpu(in->segment_size);
+	if (size < 2 * sizeof(struct dapx_xrc_request))
+		return false;
+	if (!dapx_xrc_take_limit(req, le32_to_cpu(in->limit)))
+		return false;
+	/* A second one only brings credits. */
+	if (!req->payload)
+		req->payload = min_t(u32, size, DAPX_XRC_SEGMENT_SIZE) -
+			       sizeof(struct dapx_xrc_request);
+	return true;
+}
+
+/* All segments before @expected are done, the last of them with these data (or NULL). */
+static enum dapx_status dapx_xrc_acknowledge(struct dapx_xrc_requester *req, u32 expected,
+					     const void *data, u32 length)
+{
+	while (req->acked != expected) {
+		struct dapx_xrc_message *msg = dapx_xrc_first(req);
+		u32 end = msg->first + dapx_xrc_segments(req, msg);
+
+		if (dapx_xrc_returns_data(msg->opcode)) {
+			u32 offset = (req->acked - msg->first) * req->payload;
+
+			if (!data || req->acked + 1 != expected ||
+			    length != dapx_xrc_part(req, msg, offset))
+				return DAPX_STATUS_BAD_RESPONSE;
+			if (length && !req->ops->scatter(req, msg, offset, data, length))
+				return DAPX_STATUS_LOCAL_PROTECTION;
+			data = NULL;
+			req->acked++;
+		} else {
+			req->acked = expected - msg->first < end - msg->first ? expected : end;
+		}
+		if (req->acked != end)
+			continue;
+		list_del_init(&msg->entry);
+		req->ops->done(req, msg, DAPX_STATUS_SUCCESS);
+	}
+	return data ? DAPX_STATUS_BAD_RESPONSE : DAPX_STATUS_SUCCESS;
+}
+
+/* The first message that is not done found a queue without a receive. */
+static void dapx_xrc_go_back(struct dapx_xrc_requester *req, u8 rnr_timer, bool progress)
+{
+	struct dapx_xrc_message *msg;
+
+	if (progress)
+		req->tries = 0;
+	if (req->retry_limit < 7 && req->tries++ == req->retry_limit) {
+		dapx_xrc_fail(req, NULL, DAPX_STATUS_RECEIVER_NOT_READY);
+		return;
+	}
+	req->next_seq = req->acked;
+	req->next = dapx_xrc_first(req);
+	req->queued = 0;
+	list_for_each_entry(msg, &req->messages, entry)
+		req->queued++;
+	req->waiting = true;
+	req->ops->wait(req, dapx_xrc_rnr_usecs[rnr_timer]);
+}
+
+static enum dapx_status dapx_xrc_take_answer(struct dapx_xrc_requester *req, const void *data,
+					     u32 length)
+{
+	const struct dapx_xrc_answer *in = data;
+	u32 acked = req->acked, expected;
+	enum dapx_status status;
+	bool has_data;
+
+	if (length < sizeof(*in) || !req->payload || in->rnr_timer > 31)
+		return DAPX_STATUS_BAD_RESPONSE;
+	has_data = in->flags & DAPX_XRC_DATA;
+	length -= sizeof(*in);
+	expected = le32_to_cpu(in->expected);
+	if (expected - req->acked > req->next_seq - req->acked || (length && !has_data) ||
+	    !dapx_xrc_take_limit(req, le32_to_cpu(in->limit)))
+		return DAPX_STATUS_BAD_RESPONSE;
+	status = dapx_xrc_acknowledge(req, expected, has_data ? in + 1 : NULL, length);
+	if (status != DAPX_STATUS_SUCCESS)
+		return status;
+	/* What is not welcome was sent. */
+	if (in->status != DAPX_STATUS_SUCCESS && req->acked == req->next_seq)
+		return DAPX_STATUS_BAD_RESPONSE;
+
+	switch (in->status) {
+	case DAPX_STATUS_SUCCESS:
+		if (req->acked != acked)
+			req->tries = 0;
+		return DAPX_STATUS_SUCCESS;
+	case DAPX_STATUS_RECEIVER_NOT_READY:
+		dapx_xrc_go_back(req, in->rnr_timer, req->acked != acked);
+		return DAPX_STATUS_SUCCESS;
+	case DAPX_STATUS_REMOTE_ACCESS:
+	case DAPX_STATUS_REMOTE_INVALID:
+	case DAPX_STATUS_REMOTE_OPERATION:
+		return in->status;
+	default:
+		return DAPX_STATUS_BAD_RESPONSE;
+	}
+}
+
+/* The peer's word, which may be anything. */
+void dapx_xrc_answered(struct dapx_xrc_requester *req, const void *data, u32 length)
+{
+	enum dapx_status status = DAPX_STATUS_BAD_RESPONSE;
+	const u8 *type = data;
+
+	if (req->failed)
+		return;
+	if (length && *type == DAPX_XRC_WELCOME) {
+		if (dapx_xrc_welcomed(req, data, length))
+			status = DAPX_STATUS_SUCCESS;
+	} else if (length && *type == DAPX_XRC_ANSWER) {
+		status = dapx_xrc_take_answer(req, data, length);
+	}
+	if (status != DAPX_STATUS_SUCCESS)
+		dapx_xrc_fail(req, NULL, status);
+	else
+		dapx_xrc_transmit(req);
+}

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: the sending end of an XRC connection: requests of an endpoint
+ *
+ * The endpoint's rings, states and set-up are those of any endpoint. Its requests go to
+ * the engine instead of the device, and are outstanding until the peer has answered.
+ */
+#include <linux/slab.h>
+
+#include "dapx_private.h"
+#include "xrc_engine.h"
+
+/* A request between its ring's entry and its completion; one for each slot. */
+struct dapx_xrc_send {
+	struct dapx_xrc_message msg;
+	struct dapx_slot *slot;
+	u32 num_sge;
+	u32 inline_len;
+	void *payload;			/* segments, or inline data */
+};
+
+struct dapx_xrc_sender {
+	struct dapx_ep *ep;
+	spinlock_t lock;		/* (bh) all below; below wq->lock, above evd->lock */
+	struct dapx_xrc_requester req;
+	struct list_head idle;		/* buffers for segments */
+	struct list_head busy;
+	struct list_head answers;	/* buffers for answers, wherever they are */
+	unsigned int ended;		/* requests done since the queue was last told */
+	bool stopped;
+	struct hrtimer timer;
+	u32 stride;
+	u8 rnr_retry;
+	void *payloads;
+	struct dapx_xrc_send sends[];
+};
+
+static bool dapx_xrc_has_imm(u8 opcode)
+{
+	return opcode == DAPX_OP_SEND_IMM || opcode == DAPX_OP_RDMA_WRITE_IMM;
+}
+
+static struct dapx_xrc_sender *dapx_xrc_sender_of(struct dapx_xrc_requester *req)
+{
+	return container_of(req, struct dapx_xrc_sender, req);
+}
+
+static void dapx_xrc_sender_lock(struct dapx_xrc_sender *sender)
+	__acquires(&sender->lock)
+{
+	spin_lock_bh(&sender->lock);
+}
+
+/* The queue hears of what ended when its lock may be taken. */
+static void dapx_xrc_sender_unlock(struct dapx_xrc_sender *sender)
+	__releases(&sender->lock)
+{
+	unsigned int ended = sender->ended;
+	struct dapx_ep *ep = sender->ep;
+
+	sender->ended = 0;
+	spin_unlock_bh(&sender->lock);
+	if (!ended)
+		return;
+	while (ended--)
+		dapx_workq_retire(&ep->sq);
+	dapx_ep_completed(ep);
+}
+
+/* -------------------------------------------------------- what the engine asks for */
+
+static void *dapx_xrc_send_buffer(struct dapx_xrc_requester *req)
+{
+	struct dapx_xrc_sender *sender = dapx_xrc_sender_of(req);
+	struct dapx_xrc_buffer *buffer;
+
+	buffer = list_first_entry(&sender->idle, struct dapx_xrc_buffer, entry);
+	list_move(&buffer->entry, &sender->busy);
+	ib_dma_sync_single_for_cpu(sender->ep->qp->device, buffer->dma, DAPX_XRC_SEGMENT_SIZE,
+				   DMA_BIDIRECTIONAL);
+	return buffer->va;
+}
+
+/* The engine fills one at a time, the last that it asked for. */
+static struct dapx_xrc_buffer *dapx_xrc_send_filled(struct dapx_xrc_sender *sender)
+{
+	return list_first_entry(&sender->busy, struct dapx_xrc_buffer, entry);
+}
+
+static void dapx_xrc_segment_done(struct ib_cq *cq, struct ib_wc *wc);
+
+static void dapx_xrc_send_segment(struct dapx_xrc_requester *req, void *va, u32 length)
+{
+	struct dapx_xrc_sender *sender = dapx_xrc_sender_of(req);
+	struct dapx_xrc_buffer *buffer = dapx_xrc_send_filled(sender);
+
+	/* Out of service: whoever put it there ends the requests, too. */
+	if (dapx_xrc_post_send(sender->ep->qp, buffer, length, dapx_xrc_segment_done)) {
+		list_move(&buffer->entry, &sender->idle);
+		dapx_ep_broken(sender->ep);
+	}
+}
+
+static void dapx_xrc_send_discard(struct dapx_xrc_requester *req, void *va)
+{
+	struct dapx_xrc_sender *sender = dapx_xrc_sender_of(req);
+
+	list_move(&dapx_xrc_send_filled(sender)->entry, &sender->idle);
+}
+
+static bool dapx_xrc_send_copy(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
+			       u32 offset, void *buffer, u32 length, bool write)
+{
+	struct dapx_xrc_send *send = container_of(msg, struct dapx_xrc_send, msg);
+	struct dapx_ep *ep = dapx_xrc_sender_of(req)->ep;
+
+	if (send->inline_len) {
+		memcpy(buffer, send->payload + offset, length);
+		return true;
+	}
+	return dapx_xrc_segments_copy(ep->obj.ctx, ep->pd, send->payload, send->num_sge, offset,
+				      buffer, length, write);
+}
+
+static bool dapx_xrc_send_gather(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
+				 u32 offset, void *to, u32 length)
+{
+	return dapx_xrc_send_copy(req, msg, offset, to, length, false);
+}
+
+static bool dapx_xrc_send_scatter(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
+				  u32 offset, const void *from, u32 length)
+{
+	return dapx_xrc_send_copy(req, msg, offset, (void *)from, length, true);
+}
+
+static void dapx_xrc_send_done(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
+			       enum dapx_status status)
+{
+	struct dapx_xrc_send *send = container_of(msg, struct dapx_xrc_send, msg);
+	struct dapx_xrc_sender *sender = dapx_xrc_sender_of(req);
+	struct dapx_slot *slot = send->slot;
+	struct dapx_ep *ep = sender->ep;
+
+	sender->ended++;
+	if (status == DAPX_STATUS_SUCCESS)
+		slot->node.event.completion.byte_len = msg->total;
+	dapx_workq_complete(slot, ep->sq.ops->evd(&ep->sq), status);
+	if (status != DAPX_STATUS_SUCCESS && status != DAPX_STATUS_FLUSHED)
+		dapx_ep_broken(ep);
+}
+
+static void dapx_xrc_send_wait(struct dapx_xrc_requester *req, u32 usecs)
+{
+	struct dapx_xrc_sender *sender = dapx_xrc_sender_of(req);
+	ktime_t time = ns_to_ktime((u64)usecs * NSEC_PER_USEC);
+
+	if (!sender->stopped)
+		hrtimer_start(&sender->timer, time, HRTIMER_MODE_REL_SOFT);
+}
+
+static const struct dapx_xrc_requester_ops dapx_xrc_requester_ops = {
+	.buffer = dapx_xrc_send_buffer,
+	.send = dapx_xrc_send_segment,
+	.discard = dapx_xrc_send_discard,
+	.gather = dapx_xrc_send_gather,
+	.scatter = dapx_xrc_send_scatter,
+	.done = dapx_xrc_send_done,
+	.wait = dapx_xrc_send_wait,
+};
+
+/* -------------------------------------------------------------------- the wire */
+
+static void dapx_xrc_wire_failed(struct dapx_xrc_sender *sender, enum ib_wc_status error)
+{
+	enum dapx_status status = dapx_wc_status(error);
+
+	/* A flush tells nothing new: the end has begun elsewhere. */
+	if (status == DAPX_STATUS_FLUSHED)
+		return;
+	/* The queue pair's faults are not the requests': the peer's have words for theirs. */
+	if (status != DAPX_STATUS_TRANSPORT)
+		status = DAPX_STATUS_BAD_RESPONSE;
+	dapx_xrc_requester_fail(&sender->req, status);
+	dapx_ep_broken(sender->ep);
+}
+
+/* The buffer of a segment is free again. That it arrived is for the answer to say. */
+static void dapx_xrc_segment_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct dapx_xrc_buffer *buffer = container_of(wc->wr_cqe, struct dapx_xrc_buffer, cqe);
+	struct dapx_ep *ep = cq->cq_context;
+	struct dapx_xrc_sender *sender = ep->xrc;
+
+	dapx_xrc_sender_lock(sender);
+	list_move(&buffer->entry, &sender->idle);
+	if (wc->status != IB_WC_SUCCESS) {
+		dapx_xrc_wire_failed(sender, wc->status);
+	} else {
+		sender->req.room++;
+		dapx_xrc_transmit(&sender->req);
+	}
+	dapx_xrc_sender_unlock(sender);
+}
+
+static void dapx_xrc_answer_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct dapx_xrc_buffer *buffer = container_of(wc->wr_cqe, struct dapx_xrc_buffer, cqe);
+	struct dapx_ep *ep = cq->cq_context;
+	struct dapx_xrc_sender *sender = ep->xrc;
+
+	dapx_xrc_sender_lock(sender);
+	if (wc->status != IB_WC_SUCCESS) {
+		dapx_xrc_wire_failed(sender, wc->status);
+	} else {
+		ib_dma_sync_single_for_cpu(ep->obj.ctx->dev->ibdev, buffer->dma, wc->byte_len,
+					   DMA_BIDIRECTIONAL);
+		dapx_xrc_answered(&sender->req, buffer->va, wc->byte_len);
+		if (!sender->stopped &&
+		    dapx_xrc_post_recv(ep->qp, buffer, dapx_xrc_answer_done))
+			dapx_ep_broken(ep);
+	}
+	dapx_xrc_sender_unlock(sender);
+}
+
+static enum hrtimer_restart dapx_xrc_timer(struct hrtimer *timer)
+{
+	struct dapx_xrc_sender *sender = container_of(timer, struct dapx_xrc_sender, timer);
+
+	dapx_xrc_sender_lock(sender);
+	if (!sender->stopped)
+		dapx_xrc_waited(&sender->req);
+	dapx_xrc_sender_unlock(sender);
+	return HRTIMER_NORESTART;
+}
+
+/* -------------------------------------------------------------------- the ring */
+
+static enum dapx_status dapx_xrc_check_segments(struct dapx_workq *wq,
+						const struct dapx_send_wr *in, bool write,
+						u64 *length)
+{
+	const struct dapx_sge *sge = (const void *)(in + 1);
+	struct dapx_ep *ep = wq->owner;
+	u32 i;
+
+	*length = 0;
+	if (in->inline_len || in->num_sge > wq->max_sge)
+		return DAPX_STATUS_LOCAL_OPERATION;
+	for (i = 0; i < in->num_sge; i++) {
+		if (!dapx_mr_copyable(ep->obj.ctx, ep->pd, &sge[i], write))
+			return DAPX_STATUS_LOCAL_PROTECTION;
+		*length += sge[i].length;
+	}
+	return *length > ep->obj.ctx->dev->max_msg_size ? DAPX_STATUS_LOCAL_LENGTH :
+							  DAPX_STATUS_SUCCESS;
+}
+
+static enum dapx_status dapx_xrc_send_post(struct dapx_workq *wq, struct dapx_slot *slot)
+{
+	const struct dapx_send_wr *in = wq->copy;
+	struct dapx_ep *ep = wq->owner;
+	struct dapx_xrc_sender *sender = ep->xrc;
+	struct dapx_xrc_send *send = &sender->sends[slot - wq->slots];
+	bool returns_data = dapx_xrc_returns_data(in->opcode);
+	bool is_inline = in->flags & DAPX_SEND_INLINE;
+	enum dapx_status status;
+	u64 length;
+
+	if (in->opcode > DAPX_OP_FETCH_ADD || in->flags & ~DAPX_SEND_FLAGS ||
+	    in->remote_srqn > DAPX_XRC_MAX_SRQN ||
+	    (dapx_xrc_has_imm(in->opcode) && in->__reserved) ||
+	    (dapx_xrc_is_atomic(in->opcode) && in->remote_addr % sizeof(u64)))
+		return DAPX_STATUS_LOCAL_OPERATION;
+	if (is_inline) {
+		if (returns_data || in->num_sge || in->inline_len > ep->attr.max_inline)
+			return DAPX_STATUS_LOCAL_OPERATION;
+		length = in->inline_len;
+	} else {
+		status = dapx_xrc_check_segments(wq, in, returns_data, &length);
+		if (status != DAPX_STATUS_SUCCESS)
+			return status;
+	}
+	if (dapx_xrc_is_atomic(in->opcode) && length != sizeof(u64))
+		return DAPX_STATUS_LOCAL_LENGTH;
+
+	send->slot = slot;
+	send->num_sge = in->num_sge;
+	send->inline_len = is_inline ? length : 0;
+	memcpy(send->payload, in + 1,
+	       is_inline ? length : in->num_sge * sizeof(struct dapx_sge));
+	send->msg = (struct dapx_xrc_message) {
+		.opcode = in->opcode,
+		.fence = in->flags & DAPX_SEND_FENCE,
+		.solicited = in->flags & DAPX_SEND_SOLICITED,
+		.srqn = in->remote_srqn,
+		.total = length,
+		.rkey = in->rkey,
+		.addr = in->remote_addr,
+	};
+	if (dapx_xrc_has_imm(in->opcode)) {
+		send->msg.imm = in->imm_data;
+	} else if (dapx_xrc_is_atomic(in->opcode)) {
+		send->msg.compare_add = in->compare_add;
+		send->msg.swap = in->swap;
+	}
+
+	status = DAPX_STATUS_FLUSHED;
+	spin_lock_bh(&sender->lock);
+	if (!sender->req.failed && !sender->stopped) {
+		atomic_inc(&wq->outstanding);
+		dapx_xrc_submit(&sender->req, &send->msg);
+		status = DAPX_STATUS_SUCCESS;
+	}
+	spin_unlock_bh(&sender->lock);
+	return status;
+}
+
+/* All that is published goes at once: then the last segment asks for the answer to all. */
+static void dapx_xrc_send_posted(struct dapx_workq *wq)
+{
+	struct dapx_ep *ep = wq->owner;
+	struct dapx_xrc_sender *sender = ep->xrc;
+
+	spin_lock_bh(&sender->lock);
+	if (!sender->stopped)
+		dapx_xrc_transmit(&sender->req);
+	/* Requests that ended here are the next one's to tell of: wq->lock is held. */
+	if (sender->ended)
+		hrtimer_start(&sender->timer, 0, HRTIMER_MODE_REL_SOFT);
+	spin_unlock_bh(&sender->lock);
+}
+
+const struct dapx_workq_ops dapx_xrc_send_ops = {
+	.lingers = true,
+	.busy_from = 4,
+	.busy_until = 1,
+	.mode = dapx_send_mode,
+	.prepare = dapx_send_prepare,
+	.post = dapx_xrc_send_post,
+	.posted = dapx_xrc_send_posted,
+	.fault = dapx_send_fault,
+	.kick = dapx_send_kick,
+	.at_barrier = dapx_send_at_barrier,
+	.evd = dapx_send_evd,
+};
+
+/* -------------------------------------------------------------------- lifetime */
+
+/* The endpoint's send queue is there. */
+int dapx_xrc_sender_create(struct dapx_ep *ep)
+{
+	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
+	u32 depth = ep->sq.view.depth, i;
+	struct dapx_xrc_sender *sender;
+	int ret;
+
+	ret = dapx_xrc_pd_get(ep->obj.ctx->dev);
+	if (ret)
+		return ret;
+	sender = kvzalloc(struct_size(sender, sends, depth), GFP_KERNEL_ACCOUNT);
+	if (!sender) {
+		ret = -ENOMEM;
+		goto err_pd;
+	}
+	sender->ep = ep;
+	spin_lock_init(&sender->lock);
+	INIT_LIST_HEAD(&sender->idle);
+	INIT_LIST_HEAD(&sender->busy);
+	INIT_LIST_HEAD(&sender->answers);
+	hrtimer_setup(&sender->timer, dapx_xrc_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	sender->rnr_retry = 7;
+	sender->stride = ep->sq.view.stride - sizeof(struct dapx_send_wr);
+	ret = -ENOMEM;
+	sender->payloads = kvcalloc(depth, sender->stride, GFP_KERNEL_ACCOUNT);
+	if (!sender->payloads)
+		goto err;
+	for (i = 0; i < depth; i++)
+		sender->sends[i].payload = sender->payloads + (size_t)i * sender->stride;
+	ret = dapx_xrc_buffers_create(ibdev, &sender->idle, DAPX_XRC_CREDITS);
+	if (ret)
+		goto err;
+	ret = dapx_xrc_buffers_create(ibdev, &sender->answers, DAPX_XRC_ANSWERS);
+	if (ret)
+		goto err;
+	dapx_xrc_requester_init(&sender->req, &dapx_xrc_requester_ops, DAPX_XRC_CREDITS, 7);
+	sender->stopped = true;
+	ep->xrc = sender;
+	return 0;
+
+err:
+	dapx_xrc_buffers_destroy(ibdev, &sender->idle);
+	kvfree(sender->payloads);
+	kvfree(sender);
+err_pd:
+	dapx_xrc_pd_put(ep->obj.ctx->dev);
+	return ret;
+}
+
+/* Without a queue pair. */
+void dapx_xrc_sender_destroy(struct dapx_ep *ep)
+{
+	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
+	struct dapx_xrc_sender *sender = ep->xrc;
+
+	if (!sender)
+		return;
+	dapx_xrc_sender_stop(ep);
+	dapx_xrc_buffers_destroy(ibdev, &sender->idle);
+	dapx_xrc_buffers_destroy(ibdev, &sender->busy);
+	dapx_xrc_buffers_destroy(ibdev, &sender->answers);
+	kvfree(sender->payloads);
+	kvfree(sender);
+	ep->xrc = NULL;
+	dapx_xrc_pd_put(ep->obj.ctx->dev);
+}
+
+void dapx_xrc_sender_set_retries(struct dapx_ep *ep, u8 rnr_retry)
+{
+	ep->xrc->rnr_retry = rnr_retry;
+	dapx_xrc_sender_lock(ep->xrc);
+	ep->xrc->req.retry_limit = rnr_retry;
+	dapx_xrc_sender_unlock(ep->xrc);
+}
+
+/* The queue pair takes receives. */
+int dapx_xrc_sender_start(struct dapx_ep *ep)
+{
+	struct dapx_xrc_sender *sender = ep->xrc;
+	struct dapx_xrc_buffer *buffer;
+	int ret = 0;
+
+	dapx_xrc_sender_lock(sender);
+	sender->stopped = false;
+	list_for_each_entry(buffer, &sender->answers, entry) {
+		ret = dapx_xrc_post_recv(ep->qp, buffer, dapx_xrc_answer_done);
+		if (ret)
+			break;
+	}
+	dapx_xrc_sender_unlock(sender);
+	return ret;
+}
+
+/* The connection is over, or the endpoint: what is not done is flushed. May be called again. */
+void dapx_xrc_sender_stop(struct dapx_ep *ep)
+{
+	struct dapx_xrc_sender *sender = ep->xrc;
+
+	dapx_xrc_sender_lock(sender);
+	sender->stopped = true;
+	dapx_xrc_requester_fail(&sender->req, DAPX_STATUS_FLUSHED);
+	dapx_xrc_sender_unlock(sender);
+	/* It may be what tells the queue of them. */
+	hrtimer_cancel(&sender->timer);
+	dapx_xrc_sender_lock(sender);
+	dapx_xrc_sender_unlock(sender);
+}
+
+/* As after dapx_xrc_sender_create(). Without a queue pair. */
+void dapx_xrc_sender_reset(struct dapx_ep *ep)
+{
+	struct dapx_xrc_sender *sender = ep->xrc;
+
+	list_splice_init(&sender->busy, &sender->idle);
+	dapx_xrc_requester_init(&sender->req, &dapx_xrc_requester_ops, DAPX_XRC_CREDITS, 7);
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: XRC's wire: what both ends of a connection have in common
+ *
+ * It is a connection of two queue pairs of the module's own, whose protection domain
+ * has no memory of any process: a peer that writes or reads by itself finds nothing.
+ * Segments are copied into buffers of the module, and out of them.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "dapx_private.h"
+#include "xrc_engine.h"
+
+/* One for all of a device; dev->xrc_pd is there until it is put. */
+int dapx_xrc_pd_get(struct dapx_device *dev)
+{
+	struct ib_pd *pd;
+	int ret = 0;
+
+	mutex_lock(&dev->xrc_lock);
+	if (!dev->xrc_pd_users) {
+		pd = ib_alloc_pd(dev->ibdev, 0);
+		if (IS_ERR(pd))
+			ret = PTR_ERR(pd);
+		else
+			dev->xrc_pd = pd;
+	}
+	if (!ret)
+		dev->xrc_pd_users++;
+	mutex_unlock(&dev->xrc_lock);
+	return ret;
+}
+
+void dapx_xrc_pd_put(struct dapx_device *dev)
+{
+	mutex_lock(&dev->xrc_lock);
+	if (!--dev->xrc_pd_users)
+		ib_dealloc_pd(dev->xrc_pd);
+	mutex_unlock(&dev->xrc_lock);
+}
+
+struct dapx_xrc_buffer *dapx_xrc_buffer_create(struct ib_device *ibdev)
+{
+	struct dapx_xrc_buffer *buffer;
+
+	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
+	if (!buffer)
+		return NULL;
+	buffer->va = kmalloc(DAPX_XRC_SEGMENT_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!buffer->va)
+		goto err_buffer;
+	buffer->dma = ib_dma_map_single(ibdev, buffer->va, DAPX_XRC_SEGMENT_SIZE,
+					DMA_BIDIRECTIONAL);
+	if (ib_dma_mapping_error(ibdev, buffer->dma))
+		goto err_va;
+	return buffer;
+
+err_va:
+	kfree(buffer->va);
+err_buffer:
+	kfree(buffer);
+	return NULL;
+}
+
+void dapx_xrc_buffer_destroy(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer)
+{
+	ib_dma_unmap_single(ibdev, buffer->dma, DAPX_XRC_SEGMENT_SIZE, DMA_BIDIRECTIONAL);
+	kfree(buffer->va);
+	kfree(buffer);
+}
+
+void dapx_xrc_buffers_destroy(struct ib_device *ibdev, struct list_head *list)
+{
+	struct dapx_xrc_buffer *buffer, *next;
+
+	list_for_each_entry_safe(buffer, next, list, entry) {
+		list_del(&buffer->entry);
+		dapx_xrc_buffer_destroy(ibdev, buffer);
+	}
+}
+
+int dapx_xrc_buffers_create(struct ib_device *ibdev, struct list_head *list, unsigned int count)
+{
+	struct dapx_xrc_buffer *buffer;
+	LIST_HEAD(made);
+
+	while (count--) {
+		buffer = dapx_xrc_buffer_create(ibdev);
+		if (!buffer) {
+			dapx_xrc_buffers_destroy(ibdev, &made);
+			return -ENOMEM;
+		}
+		list_add(&buffer->entry, &made);
+	}
+	list_splice(&made, list);
+	return 0;
+}
+
+int dapx_xrc_post_recv(struct ib_qp *qp, struct dapx_xrc_buffer *buffer,
+		       void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+{
+	struct ib_sge sge = {
+		.addr = buffer->dma,
+		.length = DAPX_XRC_SEGMENT_SIZE,
+		.lkey = qp->pd->local_dma_lkey,
+	};
+	struct ib_recv_wr wr = { .wr_cqe = &buffer->cqe, .sg_list = &sge, .num_sge = 1 };
+
+	buffer->cqe.done = done;
+	ib_dma_sync_single_for_device(qp->device, buffer->dma, DAPX_XRC_SEGMENT_SIZE,
+				      DMA_BIDIRECTIONAL);
+	return ib_post_recv(qp, &wr, NULL);
+}
+
+int dapx_xrc_post_send(struct ib_qp *qp, struct dapx_xrc_buffer *buffer, u32 length,
+		       void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+{
+	struct ib_sge sge = {
+		.addr = buffer->dma,
+		.length = length,
+		.lkey = qp->pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.wr_cqe = &buffer->cqe,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+
+	buffer->cqe.done = done;
+	ib_dma_sync_single_for_device(qp->device, buffer->dma, length, DMA_BIDIRECTIONAL);
+	return ib_post_send(qp, &wr, NULL);
+}
+
+/*
+ * The first packet number of answers: both ends know it without being told. Programs
+ * give none to a receive queue pair, which to them does not send.
+ */
+u32 dapx_xrc_answer_psn(u32 qp_num, u32 dest_qp_num)
+{
+	return (qp_num + dest_qp_num) & 0xffffff;
+}
+
+void dapx_xrc_cm_header_write(void *private_data)
+{
+	struct dapx_xrc_cm_header header = {
+		.magic = cpu_to_le32(DAPX_XRC_MAGIC),
+		.version = cpu_to_le32(DAPX_XRC_VERSION),
+	};
+
+	memcpy(private_data, &header, sizeof(header));
+}
+
+bool dapx_xrc_cm_header_is(const void *private_data, u32 length)
+{
+	struct dapx_xrc_cm_header header;
+
+	if (!private_data || length < sizeof(header))
+		return false;
+	memcpy(&header, private_data, sizeof(header));
+	return le32_to_cpu(header.magic) == DAPX_XRC_MAGIC &&
+	       le32_to_cpu(header.version) == DAPX_XRC_VERSION;
+}
+
+/* A part of a message is copied between @buffer and the segments; false: not allowed. */
+bool dapx_xrc_segments_copy(struct dapx_context *ctx, struct dapx_pd *pd,
+			    const struct dapx_sge *sge, u32 num_sge, u32 offset, void *buffer,
+			    u32 length, bool write)
+{
+	struct dapx_sge part;
+
+	for (; length && num_sge; num_sge--, sge++) {
+		if (offset >= sge->length) {
+			offset -= sge->length;
+			continue;
+		}
+		part = (struct dapx_sge) {
+			.mr = sge->mr,
+			.addr = sge->addr + offset,
+			.length = min(length, sge->length - offset),
+		};
+		if (!dapx_mr_copy(ctx, pd, &part, buffer, write))
+			return false;
+		buffer += part.length;
+		length -= part.length;
+		offset = 0;
+	}
+	return !length;
+}

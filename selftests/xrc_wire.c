@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * XRC's wire: peers that do not keep to the protocol.
+ *
+ * a has a plain endpoint, connected with a receive queue pair of b, and makes segments by
+ * hand. What a peer sends ends its own connection at the worst.
+ */
+#include <endian.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "dapx_utils.h"
+
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 600
+
+#define HELLO 1
+#define WELCOME 2
+#define REQUEST 3
+#define ANSWER 4
+#define ASK 1
+#define MAGIC 0x43525864
+#define SEGMENT_SIZE 4096
+
+/* As Documentation/xrc-protocol.rst has it. */
+struct hello {
+	__u8 type;
+	__u8 version;
+	__le16 segment_size;
+	__le32 magic;
+	__le32 limit;
+};
+
+struct request {
+	__u8 type;
+	__u8 opcode;
+	__le16 flags;
+	__le32 seq;
+	__le32 demand;
+	__le32 srqn;
+	__le32 total;
+	__le32 rkey;
+	__le32 imm;
+	__le32 reserved;
+	__le64 addr;
+	__le64 compare_add;
+	__le64 swap;
+};
+
+struct answer {
+	__u8 type;
+	__u8 status;
+	__u8 flags;
+	__u8 rnr_timer;
+	__le32 expected;
+	__le32 limit;
+	__le32 reserved;
+};
+
+#define ANSWERS 0x10000	/* where they come in; what goes out is at 0 */
+#define TAKE 0x20000
+
+struct wire {
+	struct host a;
+	struct host b;
+	struct xrc_srq srq;
+	struct ep ep;
+	__u32 qp_num;
+	int file;
+	unsigned int sent;
+	unsigned int heard;
+};
+
+FIXTURE(xrc_wire)
+{
+	struct wire wire;
+};
+
+/* A connection of @ep, a plain endpoint, with a new receive queue pair. */
+static int connect_by_hand(struct wire *self)
+{
+	struct dapx_ep_modify rtr = {
+		.mask = DAPX_EP_MODIFY_QP,
+		.qp = {
+			.state = DAPX_QP_RTR, .hop_limit = 64, .path_mtu = 3,
+			.min_rnr_timer = 1,
+		},
+	};
+	struct dapx_xrc_qp_modify init = {
+		.xrcd = self->b.xrcd,
+		.qp = { .state = DAPX_QP_INIT, .port = 1 },
+	};
+	struct dapx_xrc_qp_modify ready = {
+		.xrcd = self->b.xrcd,
+		.qp = {
+			.state = DAPX_QP_RTR, .hop_limit = 64, .path_mtu = 3,
+			.min_rnr_timer = 12,
+		},
+	};
+	struct ep *ep = &self->ep;
+	unsigned int i;
+	__u8 gid[16];
+	int index;
+
+	if (ep_create(&self->a, ep) || xrc_qp_make(&self->b, &self->qp_num))
+		return -1;
+	index = host_gid_index(&self->b, rtr.qp.dgid);
+	ready.qp.sgid_index = index;
+	init.qp_num = self->qp_num;
+	ready.qp_num = self->qp_num;
+	ready.qp.dest_qp_num = ep->qp_num;
+	rtr.ep = ep->handle;
+	rtr.qp.dest_qp_num = self->qp_num;
+	/* Of answers; the module's choice. */
+	rtr.qp.rq_psn = (self->qp_num + ep->qp_num) & 0xffffff;
+	rtr.qp.sgid_index = host_gid_index(&self->a, ready.qp.dgid);
+	(void)gid;
+	if (_test_cmd_xrc_qp_modify(self->b.fd, &init) ||
+	    _test_cmd_xrc_qp_modify(self->b.fd, &ready))
+		return because("DAPX_XRC_QP_MODIFY: %m");
+	if (qp_init(ep))
+		return -1;
+	for (i = 0; i < 16; i++)
+		if (ep_recv(ep, i, ANSWERS + i * SEGMENT_SIZE, SEGMENT_SIZE))
+			return -1;
+	if (_test_cmd_ep_modify(self->a.fd, &rtr))
+		return because("DAPX_EP_MODIFY to RTR: %m");
+	self->sent = 0;
+	self->heard = 0;
+	return qp_rts(ep, NULL);
+}
+
+FIXTURE_SETUP(xrc_wire)
+{
+	if (on_siw())
+		SKIP(return, "iWARP has no exchange of QP numbers");
+	self->wire.file = memfd_create("b", 0);
+	ASSERT_LE(0, self->wire.file);
+	OK(host_set_up(&self->wire.a, 0));
+	OK(host_set_up(&self->wire.b, 1));
+	OK(host_xrc(&self->wire.b, self->wire.file));
+	OK(xrc_srq_make(&self->wire.b, 64, &self->wire.srq));
+	OK(connect_by_hand(&self->wire));
+}
+
+FIXTURE_TEARDOWN(xrc_wire)
+{
+	if (on_siw())
+		return;
+	ep_forget(&self->wire.ep);
+	ring_unmap(&self->wire.srq.srq.ring);
+	host_close(&self->wire.a);
+	host_close(&self->wire.b);
+	close(self->wire.file);
+}
+
+/* A message of these bytes. */
+static int utter(struct wire *self, const void *data, __u32 length)
+{
+	__u32 at = self->sent % 8 * SEGMENT_SIZE * 2;
+
+	memcpy(self->a.mem + at, data, length);
+	return ep_send(&self->ep, 1000 + self->sent++, at, length);
+}
+
+/* The next message, of at least so many bytes. */
+static int hear(struct wire *self, void *data, __u32 length)
+{
+	struct dapx_event event;
+
+	if (expect_completion(&self->a.recv, self->heard, DAPX_STATUS_SUCCESS,
+			      &event))
+		return -1;
+	if (event.completion.byte_len < length)
+		return because("%u bytes instead of %u",
+			       event.completion.byte_len, length);
+	memcpy(data, self->a.mem + ANSWERS + self->heard++ * SEGMENT_SIZE, length);
+	return 0;
+}
+
+static int greet(struct wire *self)
+{
+	struct hello hello = {
+		.type = HELLO, .version = 1,
+		.segment_size = htole16(SEGMENT_SIZE), .magic = htole32(MAGIC),
+	};
+	struct hello welcome;
+
+	if (utter(self, &hello, sizeof(hello)) ||
+	    hear(self, &welcome, sizeof(welcome)))
+		return -1;
+	if (welcome.type != WELCOME || welcome.version != 1 ||
+	    le32toh(welcome.magic) != MAGIC || le32toh(welcome.limit) < 2 ||
+	    le16toh(welcome.segment_size) != SEGMENT_SIZE)
+		return because("no welcome");
+	return 0;
+}
+
+static void request_init(const struct wire *self, struct request *r)
+{
+	*r = (struct request) {
+		.type = REQUEST, .opcode = DAPX_OP_SEND, .flags = htole16(ASK),
+		.srqn = htole32(self->srq.number), .demand = htole32(1),
+	};
+}
+
+/* It is refused, and the connection is over; the domain is not. */
+static int refused(struct wire *self, __u8 status)
+{
+	struct dapx_xrc_qp_unregister leave = {
+		.xrcd = self->b.xrcd, .qp_num = self->qp_num,
+	};
+	struct dapx_event event;
+	struct answer answer;
+
+	if (hear(self, &answer, sizeof(answer)))
+		return -1;
+	if (answer.type != ANSWER || answer.status != status)
+		return because("answer %u with status %u instead of %u",
+			       answer.type, answer.status, status);
+	do {
+		if (evd_next(&self->b.conn, &event, PATIENCE_MS))
+			return -1;
+	} while (event.async.what != DAPX_ASYNC_XRC_QP_ERROR);
+	if (ep_destroy(&self->ep) || _test_cmd_xrc_qp_unregister(self->b.fd, &leave))
+		return because("cannot take it apart: %m");
+	evd_drain(&self->a.done);
+	evd_drain(&self->a.recv);
+	evd_drain(&self->a.conn);
+	evd_drain(&self->b.conn);
+	return connect_by_hand(self);
+}
+
+TEST_F(xrc_wire, message_by_hand)
+{
+	struct {
+		struct request request;
+		char data[6];
+	} segment;
+	struct answer answer;
+
+	OK(greet(&self->wire));
+	request_init(&self->wire, &segment.request);
+	segment.request.total = htole32(6);
+	memcpy(segment.data, "hello", 6);
+	OK(srq_recv(&self->wire.srq.srq, 5, TAKE, 64));
+	OK(utter(&self->wire, &segment, sizeof(segment.request) + 6));
+	OK(hear(&self->wire, &answer, sizeof(answer)));
+	EXPECT_EQ(ANSWER, answer.type);
+	EXPECT_EQ(DAPX_STATUS_SUCCESS, answer.status);
+	EXPECT_EQ(1, le32toh(answer.expected));
+	OK(expect_completion(&self->wire.b.recv, 5, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_STREQ("hello", (char *)self->wire.b.mem + TAKE);
+}
+
+/* What does not begin with a hello of ours is no peer. */
+TEST_F(xrc_wire, no_hello)
+{
+	struct hello hello = {
+		.type = HELLO, .version = 1,
+		.segment_size = htole16(SEGMENT_SIZE), .magic = htole32(MAGIC),
+	}, wrong;
+	struct request request;
+
+	OK(utter(&self->wire, "GET / HTTP/1.0\r\n\r\n", 18));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
+	OK(utter(&self->wire, "", 0));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
+	wrong = hello;
+	wrong.version = 2;
+	OK(utter(&self->wire, &wrong, sizeof(wrong)));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
+	wrong = hello;
+	wrong.magic++;
+	OK(utter(&self->wire, &wrong, sizeof(wrong)));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
+	OK(utter(&self->wire, &hello, sizeof(hello) - 1));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
+	request_init(&self->wire, &request);
+	OK(utter(&self->wire, &request, sizeof(request)));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
+}
+
+/* One thing wrong at a time, of what is well otherwise. */
+TEST_F(xrc_wire, malformed)
+{
+	static const struct {
+		const char *what;
+		size_t offset;
+		__u8 value;
+	} wrong[] = {
+		{ "type", offsetof(struct request, type), WELCOME },
+		{ "opcode", offsetof(struct request, opcode), 7 },
+		{ "opcode", offsetof(struct request, opcode), DAPX_OP_RECV },
+		{ "sequence number", offsetof(struct request, seq), 1 },
+		{ "length of the message", offsetof(struct request, total), 65 },
+		{ "length of the message", offsetof(struct request, total), 63 },
+		{ "atomic of 64 bytes", offsetof(struct request, opcode),
+		  DAPX_OP_FETCH_ADD },
+		{ "read with data", offsetof(struct request, opcode),
+		  DAPX_OP_RDMA_READ },
+	};
+	struct {
+		struct request request;
+		__u8 data[64];
+	} segment = {};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		OK(greet(&self->wire));
+		OK(srq_recv(&self->wire.srq.srq, i, TAKE, 128));
+		request_init(&self->wire, &segment.request);
+		segment.request.total = htole32(64);
+		((__u8 *)&segment)[wrong[i].offset] = wrong[i].value;
+		OK(utter(&self->wire, &segment, sizeof(segment)));
+		ASSERT_EQ(0, refused(&self->wire, DAPX_STATUS_REMOTE_INVALID))
+			TH_LOG("%s: %s", wrong[i].what, why());
+	}
+	/* Cut off. */
+	OK(greet(&self->wire));
+	request_init(&self->wire, &segment.request);
+	OK(utter(&self->wire, &segment, sizeof(segment.request) - 1));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
+}
+
+/* A message that goes on as another one, and one that never ends. */
+TEST_F(xrc_wire, half_a_message)
+{
+	static __u8 segment[SEGMENT_SIZE];
+	struct request *request = (struct request *)segment;
+	struct dapx_event event;
+
+	OK(greet(&self->wire));
+	OK(srq_recv(&self->wire.srq.srq, 5, TAKE, 10000));
+	request_init(&self->wire, request);
+	request->total = htole32(10000);
+	OK(utter(&self->wire, segment, sizeof(segment)));
+	OK(hear(&self->wire, &(struct answer) {}, sizeof(struct answer)));
+	request->seq = htole32(1);
+	request->srqn = htole32(self->wire.srq.number + 1);
+	OK(utter(&self->wire, segment, sizeof(segment)));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
+	/* The receive that it had is given back. */
+	OK(expect_completion(&self->wire.b.recv, 5, DAPX_STATUS_FLUSHED, &event));
+
+	OK(greet(&self->wire));
+	OK(srq_recv(&self->wire.srq.srq, 6, TAKE, 10000));
+	request_init(&self->wire, request);
+	request->total = htole32(10000);
+	OK(utter(&self->wire, segment, sizeof(segment)));
+	OK(hear(&self->wire, &(struct answer) {}, sizeof(struct answer)));
+	/* Its queue goes in the middle. */
+	ring_unmap(&self->wire.srq.srq.ring);
+	test_cmd(free, self->wire.b.fd, .handle = self->wire.srq.srq.handle);
+	request->seq = htole32(1);
+	OK(utter(&self->wire, segment, sizeof(segment)));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_ACCESS));
+	OK(xrc_srq_make(&self->wire.b, 64, &self->wire.srq));
+}
+
+/* Anything at all. */
+TEST_F(xrc_wire, garbage)
+{
+	unsigned int n = count(100, 10000), i, j, length;
+	static __u8 segment[SEGMENT_SIZE];
+	struct request *request = (struct request *)segment;
+	struct dapx_xrc_qp_unregister leave = { .xrcd = self->wire.b.xrcd };
+
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < 16; j++)
+			srq_recv(&self->wire.srq.srq, j, TAKE, dice() % 10000);
+		OK(greet(&self->wire));
+		for (j = 0; j < 4; j++) {
+			for (length = 0; length < sizeof(segment); length += 4)
+				*(__u32 *)(segment + length) = dice();
+			length = dice() % (sizeof(segment) + 1);
+			if (dice() % 4) {
+				request_init(&self->wire, request);
+				request->seq = htole32(j);
+				request->opcode = dice() % 8;
+				request->total = htole32(length - sizeof(*request) +
+							 (dice() % 4 ? 0 : dice() % 8192));
+				request->rkey = htole32(self->wire.b.rkey);
+				request->addr = htole64((uintptr_t)self->wire.b.mem +
+							dice() % (2 * HOST_MEMORY));
+				request->flags = htole16(dice());
+			}
+			OK(utter(&self->wire, segment, length));
+		}
+		usleep(dice() % 2000);
+		leave.qp_num = self->wire.qp_num;
+		OK(ep_destroy(&self->wire.ep));
+		ASSERT_EQ(0, _test_cmd_xrc_qp_unregister(self->wire.b.fd, &leave));
+		evd_drain(&self->wire.a.done);
+		evd_drain(&self->wire.a.recv);
+		evd_drain(&self->wire.a.conn);
+		evd_drain(&self->wire.b.conn);
+		evd_drain(&self->wire.b.recv);
+		OK(connect_by_hand(&self->wire));
+	}
+}
+
+TEST_HARNESS_MAIN
