@@ -104,15 +104,29 @@ devices() {
 		json "d[0]['ports'][0]['netdev'] == '$DAPX_NETDEV' and d[1]['ports'][0]['state'] == 'ACTIVE'" "$work/j"
 }
 
-ping_once() { # ping_once OP ADDRESS
+ping_once() { # ping_once OP ADDRESS [OPTION...]
 	local size=1024
 	[[ $1 != fetch-add ]] || size=8
-	"$ping" -d "$DAPX_DEV" -c 5 -i 0.01 -s 1k --op "$1" -j "$2" >"$work/j" || return
+	"$ping" -d "$DAPX_DEV" -c 5 -i 0.01 -s 1k --op "$1" -j "${@:3}" "$2" >"$work/j" || return
 	cat "$work/j"
 	json "d['sent'] == 5 and d['received'] == 5 and d['latency']['samples'] == 5" "$work/j" &&
 		json "d['op'] == '$1' and d['size'] == $size and d['device'] == '$DAPX_DEV' and '$2' in d['peer']" "$work/j" &&
 		json "0 <= d['latency']['min_us'] <= d['latency']['median_us'] <= d['latency']['p99_us']" "$work/j" &&
 		json "d['latency']['p99_us'] <= d['latency']['max_us'] and d['connect_us'] >= 0" "$work/j"
+}
+
+ping_xrc() { # ping_xrc OP
+	ping_once "$1" "$DAPX_PEER_IP" --xrc && json "d['xrc'] is True" "$work/j"
+}
+
+# A client that is gone does not keep the next from being served.
+ping_xrc_again() {
+	local client
+	"$ping" -d "$DAPX_DEV" --xrc -i 0.05 -s 100 "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
+	client=$!
+	await grep -q "seq=3 " "$work/out" && kill -KILL "$client" || return
+	wait "$client"
+	ping_xrc send
 }
 
 # answered FILE: how many answers it prints
@@ -270,8 +284,74 @@ info_without_permission() {
 		json "d['module'] is True and 'permission denied' in d['reason']" "$work/out"
 }
 
+# hold FILE COMMAND...: somebody, by COMMAND, who has the domain of FILE open, with a receive queue pair, until killed
+hold() {
+	"${@:2}" python3 -c '
+import fcntl, os, struct, sys
+dapx = os.open("/dev/dapx", os.O_RDWR)
+fcntl.ioctl(dapx, 0xDA81, struct.pack("II64s", 72, 0, sys.argv[2].encode()))		# ATTACH
+command = bytearray(struct.pack("IIiIQ", 24, 1, os.open(sys.argv[1], os.O_RDWR), 0, 0))
+fcntl.ioctl(dapx, 0xDA9F, command)							# XRCD_OPEN
+xrcd = struct.unpack_from("I", command, 12)[0]
+fcntl.ioctl(dapx, 0xDAA2, bytearray(struct.pack("IIIIQII", 32, 0, xrcd, 0, 0, 0, 0)))	# XRC_QP_CREATE
+print("held", flush=True)
+sys.stdin.read()' "$1" "$DAPX_DEV" <"$work/until" >>"$work/held" &
+}
+
+two_hold() {
+	local mode holders=() fd rc
+	mode=$(stat -c %a /dev/dapx)
+	chmod 666 /dev/dapx
+	mkfifo "$work/until"
+	exec {fd}<>"$work/until"
+	: >"$work/held"
+	touch "$work/job"
+	chmod 666 "$work/job"
+	hold "$work/job" env
+	holders+=($!)
+	hold "$work/job" "${as_nobody[@]}"
+	holders+=($!)
+	await both_hold
+	rc=$?
+	((rc != 0)) || { "$@" "${holders[@]}"; rc=$?; }
+	kill "${holders[@]}"
+	wait "${holders[@]}" 2>/dev/null
+	exec {fd}>&-
+	rm -f "$work/until" "$work/job"
+	chmod "$mode" /dev/dapx
+	return $rc
+}
+
+both_hold() { [[ $(wc -l <"$work/held") = 2 ]]; }
+
+xrcd_none() {
+	"$ctl" xrcd >"$work/out" && "$ctl" xrcd -j >"$work/j" || return
+	cat "$work/out" "$work/j"
+	grep -q '^no XRC domain is open' "$work/out" && json "d == []" "$work/j"
+}
+
+xrcd_all() { # xrcd_all PID PID
+	"$ctl" xrcd >"$work/out" && "$ctl" xrcd show -j >"$work/j" || return
+	cat "$work/out" "$work/j"
+	grep -qxF "$work/job on $DAPX_DEV" "$work/out" && grep -qE "^ +$1 +1  python3" "$work/out" &&
+		[[ $(grep -cE '^ +[0-9]+  reset +1 +0 +0$' "$work/out") = 2 ]] &&
+		json "len(d) == 1 and d[0]['path'] == '$work/job' and d[0]['device'] == '$DAPX_DEV'" "$work/j" &&
+		json "sorted(x['pid'] for x in d[0]['processes']) == sorted([$1, $2]) and not d[0]['partial']" "$work/j" &&
+		json "len(d[0]['qps']) == 2 and d[0]['srqs'] == [] and not any(d[0]['hidden'].values())" "$work/j"
+}
+
+xrcd_own() { # xrcd_own PID PID: nobody's is the second
+	"${as_nobody[@]}" "$for_all/dapxctl" xrcd >"$work/out" && "${as_nobody[@]}" "$for_all/dapxctl" xrcd -j >"$work/j" ||
+		return
+	cat "$work/out" "$work/j"
+	grep -qF "hidden, of other users: 1 open, 0 SRQs, 1 QP; shown with CAP_NET_ADMIN" "$work/out" &&
+		json "[x['pid'] for x in d[0]['processes']] == [$2] and d[0]['partial'] and len(d[0]['qps']) == 1" "$work/j" &&
+		json "d[0]['hidden'] == {'opens': 1, 'srqs': 0, 'qps': 1}" "$work/j"
+}
+
 told_without_module() {
 	local why="cannot open /dev/dapx: the dapx module is not loaded; run 'modprobe dapx' as root"
+	sentence "cannot list the XRC domains: ${why#*: }" "$ctl" xrcd || return
 	sentence "$why" "$ctl" info && sentence "$why" "$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
 		sentence "$why" "$ping" --server -d "$DAPX_DEV" && sentence "$why" "$perf" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
 		sentence "$why" "$perf" --server -d "$DAPX_DEV" || return
@@ -291,6 +371,9 @@ without_module() {
 echo "TAP version 13"
 result "dapxctl info" info
 result "dapxctl devices" devices
+result "dapxctl xrcd, without any" xrcd_none
+result "dapxctl xrcd" two_hold xrcd_all
+result "dapxctl xrcd, of one's own" two_hold xrcd_own
 
 result "dapx-ping serves" serve "$ping"
 for op in send write read fetch-add; do
@@ -309,7 +392,20 @@ result "dapx-ping is interrupted" ping_interrupted
 result "dapx-ping's server takes no other client" \
 	sentence "cannot connect to $DAPX_PEER_IP:7710: this is a dapx-ping server, for dapx-ping only" \
 	"$perf" -d "$DAPX_DEV" -p 7710 "$DAPX_PEER_IP"
+result "dapx-ping's server has no XRC" \
+	sentence "cannot connect to $DAPX_PEER_IP:7710: the server was started without --xrc" \
+	"$ping" -d "$DAPX_DEV" --xrc "$DAPX_PEER_IP"
 result "dapx-ping loses its server" ping_loses_server
+
+result "dapx-ping serves XRC" serve "$ping" --xrc --domain "$work/domain"
+for op in send write read fetch-add; do
+	result "dapx-ping $op by XRC" ping_xrc $op
+done
+result "dapx-ping serves both kinds" ping_once send "$DAPX_PEER_IP"
+result "dapx-ping by XRC after a client that died" ping_xrc_again
+stop_server
+result "dapx-ping's domain is of a file" sentence "cannot open $work: Is a directory" \
+	"$ping" --server -d "$DAPX_PEER_DEV" --xrc --domain "$work"
 
 result "dapx-perf serves" serve "$perf" --output "$work/received"
 result "dapx-perf measures" perf_tests

@@ -175,6 +175,8 @@ void await_connection(dapx::Endpoint& endpoint, dapx::Evd& evd, const dapx::Addr
                 throw Failure(attempt + reason);
             throw Failure(attempt + event->describe());
         case dapx::Connection::non_peer_rejected:
+            if (event->error() == EPROTO)
+                throw Failure(attempt + event->describe());
             throw Failure(attempt + describe(event->connection()) +
                           "; start the server there first, and mind its port");
         case dapx::Connection::timed_out:

@@ -10,10 +10,17 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <map>
+#include <optional>
 #include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace {
 
@@ -44,6 +51,12 @@ struct Welcome {
     tools::Le32 rkey;
 };
 
+/// The same of XRC, and the queue that is the client's.
+struct XrcWelcome {
+    Welcome memory;
+    tools::Le32 srq;
+};
+
 struct Options {
     tools::ServerOptions server;
     bool serve = false;
@@ -56,6 +69,8 @@ struct Options {
     double timeout = 5;
     std::uint32_t size = 64;
     Op op = Op::send;
+    bool xrc = false;
+    std::string domain;
     bool quiet = false;
     bool as_json = false;
     tools::Waiting waiting = tools::Waiting::wait;
@@ -72,7 +87,35 @@ dapx::EndpointOptions endpoint_options(const dapx::Context& context, std::uint64
             .user_data = id};
 }
 
+/// Data that is another for each ping.
+void fill(std::span<std::byte> data, std::uint64_t seq)
+{
+    std::uint64_t state = seq * 0x9e3779b97f4a7c15;
+    for (std::byte& b : data) {
+        state = state * 6364136223846793005 + 1442695040888963407;
+        b = static_cast<std::byte>(state >> 56);
+    }
+}
+
 // --- Server -----------------------------------------------------------------------------------
+
+dapx::Access rights(const Hello& hello)
+{
+    switch (Op{std::uint32_t{hello.op}}) {
+    case Op::send:
+        return dapx::Access::local_write;
+    case Op::write:
+    case Op::read:
+        // Both are verified: what was written is read back, what is read was written.
+        return dapx::Access::local_write | dapx::Access::remote_write | dapx::Access::remote_read;
+    case Op::fetch_add:
+        return dapx::Access::local_write | dapx::Access::remote_atomic;
+    }
+    throw tools::Refused("unknown operation; use the same version of dapx-ping on both sides");
+}
+
+// A slot is free again when its message was answered, or seen, so a few are in turn.
+constexpr std::uint32_t slots = 4;
 
 /// Sends each message back, and has memory for the other operations.
 class EchoSession : public tools::Session {
@@ -90,8 +133,10 @@ public:
         welcome_ = {.addr = remote.addr, .rkey = remote.rkey};
     }
 
-    dapx::Endpoint& endpoint() override { return endpoint_; }
-    std::span<const std::byte> welcome() override { return tools::bytes_of(welcome_); }
+    void accept(dapx::CmId&& request) override
+    {
+        must(endpoint_.accept(std::move(request), {.private_data = tools::bytes_of(welcome_)}));
+    }
 
     void on_completion(const dapx::Event& event) override
     {
@@ -103,25 +148,6 @@ public:
     }
 
 private:
-    // A slot is free again when its echo has arrived, so a few are in turn.
-    static constexpr std::uint32_t slots = 4;
-
-    static dapx::Access rights(const Hello& hello)
-    {
-        switch (Op{std::uint32_t{hello.op}}) {
-        case Op::send:
-            return dapx::Access::local_write;
-        case Op::write:
-        case Op::read:
-            // Both are verified: what was written is read back, what is read was written.
-            return dapx::Access::local_write | dapx::Access::remote_write |
-                   dapx::Access::remote_read;
-        case Op::fetch_add:
-            return dapx::Access::local_write | dapx::Access::remote_atomic;
-        }
-        throw tools::Refused("unknown operation; use the same version of dapx-ping on both sides");
-    }
-
     dapx::Segment segment(std::uint32_t slot, std::uint32_t length) const
     {
         return region_.segment(std::uint64_t{slot} * size_, length);
@@ -139,14 +165,86 @@ private:
     Welcome welcome_;
 };
 
-std::unique_ptr<tools::Session> make_session(const tools::SessionResources& resources)
+/// Takes each message out of a shared receive queue, and has memory for the other operations. A
+/// receive queue pair cannot send: that a message has arrived the client knows by its own request,
+/// which ends when the data are where they belong. That they are the right ones is seen here.
+class XrcSession : public tools::Session {
+public:
+    XrcSession(const tools::SessionResources& resources, const Hello& hello,
+               const dapx::XrcDomain& domain)
+        : size_(hello.size), memory_(std::size_t{size_} * slots), expected_(size_),
+          region_(must(dapx::MemoryRegion::create(resources.pd, memory_.span(), rights(hello), 0,
+                                                  dapx::RegionFlags::xrc))),
+          srq_(must(dapx::Srq::create_xrc(domain, resources.pd, resources.evd,
+                                          {.depth = slots, .user_data = resources.id}))),
+          qp_(must(dapx::XrcQp::create(domain, &resources.evd, resources.id)))
+    {
+        if (Op{std::uint32_t{hello.op}} == Op::send)
+            for (std::uint32_t slot = 0; slot < slots; ++slot)
+                post_receive(slot);
+    }
+
+    void accept(dapx::CmId&& request) override
+    {
+        const dapx::RemoteAddress remote = region_.remote();
+        const XrcWelcome welcome = {.memory = {.addr = remote.addr, .rkey = remote.rkey},
+                                    .srq = srq_.number()};
+        must(qp_.accept(std::move(request), tools::bytes_of(welcome)));
+    }
+
+    void on_completion(const dapx::Event& event) override
+    {
+        const auto slot = static_cast<std::uint32_t>(event.wr_id());
+        fill(expected_.span(), ++messages_);
+        if (event.byte_len() != size_ ||
+            !std::ranges::equal(expected_.span(), memory_.part(std::size_t{slot} * size_, size_)))
+            throw tools::Failure(fmt::format("seq={}: what came is not what was sent", messages_));
+        post_receive(slot);
+    }
+
+private:
+    void post_receive(std::uint32_t slot)
+    {
+        must(srq_.post_recv(slot, region_.segment(std::uint64_t{slot} * size_, size_)),
+             "post_recv");
+    }
+
+    std::uint32_t size_;
+    Buffer memory_;
+    Buffer expected_;
+    dapx::MemoryRegion region_;
+    dapx::Srq srq_;
+    dapx::XrcQp qp_;
+    std::uint64_t messages_ = 0;
+};
+
+/// @param domain nullptr: without XRC.
+std::unique_ptr<tools::Session> make_session(const tools::SessionResources& resources,
+                                             const dapx::XrcDomain* domain)
 {
     const auto hello = tools::message_from<Hello>(resources.hello);
     if (!hello || hello->magic != hello_magic)
         throw tools::Refused("this is a dapx-ping server, for dapx-ping only");
     if (hello->size == 0 || hello->size > max_size)
         throw tools::Refused("bad message size");
+    if (resources.xrc) {
+        if (domain == nullptr)
+            throw tools::Refused("the server was started without --xrc");
+        return std::make_unique<XrcSession>(resources, *hello, *domain);
+    }
     return std::make_unique<EchoSession>(resources, *hello);
+}
+
+dapx::XrcDomain open_domain(const dapx::Context& context, const std::string& file)
+{
+    if (file.empty())
+        return must(dapx::XrcDomain::open(context, -1, O_CREAT));
+    const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        throw tools::Failure(fmt::format("cannot open {}: {}", file, std::strerror(errno)));
+    auto domain = dapx::XrcDomain::open(context, fd, O_CREAT);
+    ::close(fd);
+    return must(std::move(domain));
 }
 
 int serve(Options& options)
@@ -156,7 +254,14 @@ int serve(Options& options)
     options.server.port = options.port;
     options.server.waiting = options.waiting;
     tools::catch_interrupts();
-    return tools::Server(options.server, make_session).run();
+    // Outlives the sessions, which are the server's.
+    std::optional<dapx::XrcDomain> domain;
+    tools::Server server(options.server, [&domain](const tools::SessionResources& resources) {
+        return make_session(resources, domain ? &*domain : nullptr);
+    });
+    if (options.xrc)
+        domain = open_domain(server.context(), options.domain);
+    return server.run();
 }
 
 // --- Client -----------------------------------------------------------------------------------
@@ -170,11 +275,14 @@ public:
           context_(must(dapx::Context::open(device_))), pd_(must(dapx::Pd::create(context_))),
           evd_(must(dapx::Evd::create(context_, {.depth = 64}))),
           memory_(std::size_t{2} * options.size),
-          region_(must(dapx::MemoryRegion::create(pd_, memory_.span(), dapx::Access::local_write))),
+          region_(must(dapx::MemoryRegion::create(pd_, memory_.span(), dapx::Access::local_write, 0,
+                                                  options.xrc ? dapx::RegionFlags::xrc
+                                                              : dapx::RegionFlags::none))),
           out_(memory_.part(0, options.size)), in_(memory_.part(options.size, options.size)),
-          endpoint_(must(dapx::Endpoint::create(pd_, evd_, endpoint_options(context_))))
+          endpoint_(must(make_endpoint()))
     {
-        if (options.op == Op::fetch_add &&
+        // Those of XRC are the module's.
+        if (options.op == Op::fetch_add && !options.xrc &&
             !dapx::has(must(context_.query_device()).caps, dapx::DeviceCap::atomics))
             throw tools::Failure(
                 fmt::format("RDMA device {} has no atomics; choose another --op", device_));
@@ -185,8 +293,9 @@ public:
         tools::catch_interrupts();
         connect();
         if (!options_.as_json)
-            fmt::print("PING {} from {} ({}): {}, {}\n", peer_.to_string(), source_.host(), device_,
-                       op_name(), tools::bytes_text(options_.size));
+            fmt::print("PING {} from {} ({}): {}{}, {}\n", peer_.to_string(), source_.host(),
+                       device_, op_name(), options_.xrc ? " by XRC" : "",
+                       tools::bytes_text(options_.size));
         std::fflush(stdout);
         try {
             ping_all();
@@ -201,6 +310,13 @@ public:
     }
 
 private:
+    dapx::Result<dapx::Endpoint> make_endpoint()
+    {
+        const dapx::EndpointOptions sizes = endpoint_options(context_);
+        return options_.xrc ? dapx::Endpoint::create_xrc(pd_, evd_, sizes)
+                            : dapx::Endpoint::create(pd_, evd_, sizes);
+    }
+
     void connect()
     {
         const Hello hello = {.magic = hello_magic,
@@ -214,10 +330,14 @@ private:
         tools::await_connection(endpoint_, evd_, peer_, deadline + 1s);
         connect_time_ = dapx::Clock::now() - start;
         tools::await_reader(context_);
-        const auto welcome = tools::message_from<Welcome>(must(endpoint_.query()).private_data);
-        if (!welcome)
+        const std::vector<std::byte> answer = must(endpoint_.query()).private_data;
+        const auto welcome = tools::message_from<Welcome>(answer);
+        const auto xrc = tools::message_from<XrcWelcome>(answer);
+        if (!welcome || (options_.xrc && !xrc))
             throw tools::Failure("the peer's answer is not that of a dapx-ping server");
         remote_ = {.addr = welcome->addr, .rkey = welcome->rkey};
+        if (options_.xrc)
+            srq_ = xrc->srq;
     }
 
     void ping_all()
@@ -259,10 +379,16 @@ private:
         return std::nullopt;
     }
 
-    /// A message goes out, and comes back: from posting it to seeing it in the EVD.
+    /// A message goes out, and comes back: from posting it to seeing it in the EVD. By XRC none
+    /// comes back: until its data are in the memory of a receive of the peer's.
     std::optional<tools::Nanoseconds> ping_send(std::uint64_t seq)
     {
         fill(seq);
+        if (options_.xrc) {
+            const auto start = dapx::Clock::now();
+            must(posting().post_send(seq, out_segment()), "post_send");
+            return await_completion(start);
+        }
         must(endpoint_.post_recv(seq, in_segment()), "post_recv");
         const auto start = dapx::Clock::now();
         must(endpoint_.post_send(seq, out_segment(), dapx::SendFlags::none), "post_send");
@@ -274,13 +400,13 @@ private:
     {
         fill(seq);
         const auto start = dapx::Clock::now();
-        must(endpoint_.post_write(seq, out_segment(), remote_), "post_write");
+        must(posting().post_write(seq, out_segment(), remote_), "post_write");
         const auto time = await_completion(start);
         if (!time)
             return time;
         // Not counted: to see that they are there.
         const auto check = dapx::Clock::now();
-        must(endpoint_.post_read(seq, in_segment(), remote_), "post_read");
+        must(posting().post_read(seq, in_segment(), remote_), "post_read");
         return finish(check, seq) ? time : std::nullopt;
     }
 
@@ -288,11 +414,11 @@ private:
     std::optional<tools::Nanoseconds> ping_read(std::uint64_t seq)
     {
         fill(seq);
-        must(endpoint_.post_write(seq, out_segment(), remote_), "post_write");
+        must(posting().post_write(seq, out_segment(), remote_), "post_write");
         if (!await_completion(dapx::Clock::now()))
             return std::nullopt;
         const auto start = dapx::Clock::now();
-        must(endpoint_.post_read(seq, in_segment(), remote_), "post_read");
+        must(posting().post_read(seq, in_segment(), remote_), "post_read");
         return finish(start, seq);
     }
 
@@ -300,7 +426,7 @@ private:
     std::optional<tools::Nanoseconds> ping_fetch_add(std::uint64_t seq)
     {
         const auto start = dapx::Clock::now();
-        must(endpoint_.post_fetch_add(seq, in_segment(), remote_, 1), "post_fetch_add");
+        must(posting().post_fetch_add(seq, in_segment(), remote_, 1), "post_fetch_add");
         const auto time = await_completion(start);
         std::uint64_t before = 0;
         std::memcpy(&before, in_.data(), sizeof(before));
@@ -331,14 +457,9 @@ private:
         return time;
     }
 
-    /// Data that is another for each ping.
     void fill(std::uint64_t seq)
     {
-        std::uint64_t state = seq * 0x9e3779b97f4a7c15;
-        for (std::byte& b : out_) {
-            state = state * 6364136223846793005 + 1442695040888963407;
-            b = static_cast<std::byte>(state >> 56);
-        }
+        ::fill(out_, seq);
         std::ranges::fill(in_, std::byte{0});
     }
 
@@ -350,6 +471,7 @@ private:
                 {"source", source_.host()},
                 {"device", device_},
                 {"op", op_name()},
+                {"xrc", options_.xrc},
                 {"size", options_.size},
                 {"sent", sent_},
                 {"received", latencies_.count()},
@@ -364,7 +486,7 @@ private:
         fmt::print("{} sent, {} answered, connected in {}\n", sent_, latencies_.count(),
                    tools::time_text(connect_time_));
         if (latencies_.count() != 0)
-            fmt::print("{} {}\n", options_.op == Op::send ? "round trip" : "time",
+            fmt::print("{} {}\n", options_.op == Op::send && !options_.xrc ? "round trip" : "time",
                        latencies_.text());
     }
 
@@ -387,6 +509,8 @@ private:
     {
         return std::chrono::duration<double>(options_.timeout);
     }
+    /// To the queue that is ours; 0, for none, without XRC.
+    dapx::ToSrq posting() { return endpoint_.to(srq_); }
     dapx::Segment out_segment() const { return region_.segment(0, options_.size); }
     dapx::Segment in_segment() const { return region_.segment(options_.size, options_.size); }
 
@@ -403,6 +527,7 @@ private:
     std::span<std::byte> in_;
     dapx::Endpoint endpoint_;
     dapx::RemoteAddress remote_;
+    std::uint32_t srq_ = 0;
     tools::Nanoseconds connect_time_{};
     tools::Latencies latencies_;
     std::uint64_t sent_ = 0;
@@ -417,7 +542,7 @@ int main(int argc, char** argv)
                  "dapx-ping");
     app.set_version_flag("--version", "dapx-ping " DAPX_VERSION);
     app.add_option("host", options.host, "Name or address of the server");
-    app.add_flag("--server", options.serve, "Be the server");
+    auto* server = app.add_flag("--server", options.serve, "Be the server");
     tools::add_server_options(app, options.server);
     app.add_option("-d,--device", options.device, "RDMA device; default: the only usable one");
     app.add_option("-S,--source", options.source,
@@ -437,6 +562,12 @@ int main(int argc, char** argv)
     app.add_option("--op", options.op, "send, write, read or fetch-add")
         ->transform(tools::one_of(op_names))
         ->type_name("OP");
+    auto* xrc = app.add_flag("--xrc", options.xrc,
+                             "By XRC, one way only; a server takes either kind of client then");
+    app.add_option("--domain", options.domain,
+                   "With --server --xrc: file whose XRC domain to be in; default: one of its own")
+        ->needs(xrc)
+        ->needs(server);
     app.add_flag("-q,--quiet", options.quiet, "Print the summary only");
     app.add_flag("-j,--json", options.as_json, "Print the summary only, as JSON");
     tools::add_waiting_options(app, options.waiting);

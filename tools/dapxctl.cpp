@@ -3,6 +3,7 @@
 // dapxctl: what dapx can do here.
 #include "common.hpp"
 #include "measure.hpp"
+#include "xrcd.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,8 @@ std::vector<std::string> feature_names(const dapx::ModuleInfo& info)
         names.emplace_back("srq");
     if (info.rmr)
         names.emplace_back("rmr");
+    if (info.xrc)
+        names.emplace_back("xrc");
     return names;
 }
 
@@ -129,6 +132,18 @@ int devices(bool as_json)
     return 0;
 }
 
+int xrcd(bool as_json)
+{
+    const auto domains = tools::must(dapx::list_xrc_domains());
+    if (as_json)
+        // Paths and names are bytes, and JSON is UTF-8.
+        fmt::print("{}\n",
+                   tools::xrcd_json(domains).dump(2, ' ', false, json::error_handler_t::replace));
+    else
+        fmt::print("{}", tools::xrcd_text(domains));
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -141,6 +156,13 @@ int main(int argc, char** argv)
     info_command->add_flag("-j,--json", as_json, "Print JSON");
     auto* devices_command = app.add_subcommand("devices", "RDMA devices, and which dapx can use");
     devices_command->add_flag("-j,--json", as_json, "Print JSON");
-    return tools::run(app, argc, argv,
-                      [&] { return info_command->parsed() ? info(as_json) : devices(as_json); });
+    auto* xrcd_command = app.add_subcommand("xrcd", "XRC domains, and what is in them");
+    xrcd_command->add_flag("-j,--json", as_json, "Print JSON");
+    xrcd_command->add_subcommand("show", "The same: all of them")
+        ->add_flag("-j,--json", as_json, "Print JSON");
+    return tools::run(app, argc, argv, [&] {
+        if (xrcd_command->parsed())
+            return xrcd(as_json);
+        return info_command->parsed() ? info(as_json) : devices(as_json);
+    });
 }

@@ -22,8 +22,10 @@ constexpr std::uint32_t max_depth = 4096;
 /// Memory, an endpoint, and the client's wishes: what every session has.
 class BaseSession : public tools::Session {
 public:
-    dapx::Endpoint& endpoint() override { return endpoint_; }
-    std::span<const std::byte> welcome() override { return tools::bytes_of(welcome_); }
+    void accept(dapx::CmId&& request) override
+    {
+        must(endpoint_.accept(std::move(request), {.private_data = tools::bytes_of(welcome_)}));
+    }
     [[nodiscard]] bool is_last() const override { return hello_.more == 0; }
 
 protected:

@@ -25,7 +25,6 @@ Server::Server(ServerOptions options, MakeSession make_session)
       context_(must(dapx::Context::open(options_.device))), pd_(must(dapx::Pd::create(context_))),
       evd_(must(dapx::Evd::create(context_, {.depth = 1024})))
 {
-    listen();
 }
 
 void Server::listen()
@@ -64,6 +63,7 @@ void Server::listen()
 
 int Server::run()
 {
+    listen();
     while (!done_) {
         const auto event = next_event(evd_, options_.waiting);
         if (!event)
@@ -100,8 +100,22 @@ void Server::handle(const dapx::Event& event)
         }
         return;
     case dapx::EventType::async:
-        if (event.async() == dapx::AsyncEvent::device_removed)
-            throw Failure(event.describe());
+        handle_async(event);
+        return;
+    default:
+        return;
+    }
+}
+
+void Server::handle_async(const dapx::Event& event)
+{
+    switch (event.async()) {
+    case dapx::AsyncEvent::device_removed:
+        throw Failure(event.describe());
+    case dapx::AsyncEvent::xrc_qp_disconnected:
+    case dapx::AsyncEvent::xrc_qp_error:
+        end_session(event.user_data(), event.async() == dapx::AsyncEvent::xrc_qp_error,
+                    event.describe());
         return;
     default:
         return;
@@ -128,8 +142,9 @@ void Server::handle_request(const dapx::Event& event)
             .id = id,
             .peer = info->remote,
             .hello = info->private_data,
+            .xrc = info->xrc,
         });
-        must(session->endpoint().accept(std::move(*request), {.private_data = session->welcome()}));
+        session->accept(std::move(*request));
         sessions_.emplace(id, std::move(session));
     } catch (const std::runtime_error& error) {
         fmt::print(stderr, "refused {}: {}\n", info->remote.to_string(), error.what());

@@ -24,9 +24,10 @@ struct Refused : std::runtime_error {
 struct SessionResources {
     const dapx::Pd& pd;
     const dapx::Evd& evd;
-    std::uint64_t id; ///< to be the endpoint's user_data: events find their session by it
+    std::uint64_t id; ///< to be its objects' user_data: events find their session by it
     dapx::Address peer;
     std::span<const std::byte> hello; ///< the client's private data
+    bool xrc;                         ///< whether the client's endpoint is one of XRC
 };
 
 /// One client.
@@ -34,11 +35,9 @@ class Session {
 public:
     virtual ~Session() = default;
 
-    /// The endpoint with which the client's request is accepted; receives are posted.
-    virtual dapx::Endpoint& endpoint() = 0;
-    /// Private data of the accept.
-    virtual std::span<const std::byte> welcome() = 0;
-    /// A work request of the endpoint ended successfully.
+    /// Accepts the client's request. Failure: the client is told why.
+    virtual void accept(dapx::CmId&& request) = 0;
+    /// A work request ended successfully.
     virtual void on_completion(const dapx::Event& event) = 0;
     /// False if the same client will come back for more.
     [[nodiscard]] virtual bool is_last() const { return true; }
@@ -60,16 +59,20 @@ class Server {
 public:
     using MakeSession = std::function<std::unique_ptr<Session>(const SessionResources&)>;
 
-    /// Opens the device and listens. Failure if that does not work.
+    /// Opens the device. Failure if that does not work.
     Server(ServerOptions options, MakeSession make_session);
 
-    /// Serves clients until interrupted, or with ServerOptions::once until one is served.
-    /// @return exit code.
+    /// Listens, and serves clients until interrupted, or with ServerOptions::once until one is
+    /// served. @return exit code.
     int run();
+
+    /// In which everything of the sessions is made.
+    [[nodiscard]] const dapx::Context& context() const { return context_; }
 
 private:
     void listen();
     void handle(const dapx::Event& event);
+    void handle_async(const dapx::Event& event);
     void handle_request(const dapx::Event& event);
     void end_session(std::uint64_t id, bool failed, const std::string& why);
 

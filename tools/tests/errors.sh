@@ -39,6 +39,8 @@ expect() {
 
 no_module="cannot open /dev/dapx: the dapx module is not loaded; run 'modprobe dapx' as root"
 expect 1 "dapxctl: $no_module" "$ctl" info
+expect 1 "dapxctl: cannot list the XRC domains: ${no_module#*: }" "$ctl" xrcd
+expect 1 "dapxctl: cannot list the XRC domains: ${no_module#*: }" "$ctl" xrcd show -j
 expect 1 "dapx-ping: $no_module" "$ping" 10.0.0.2
 expect 1 "dapx-ping: $no_module" "$ping" -d rxe0 10.0.0.2
 expect 1 "dapx-ping: $no_module" "$ping" --server
@@ -51,6 +53,10 @@ expect 2 "give either --server or the host" "$ping"
 expect 2 "give either --server or the host" "$ping" --server 10.0.0.2
 expect 2 "--size" "$ping" -s 0 10.0.0.2
 expect 2 "--op" "$ping" --op teleport 10.0.0.2
+expect 1 "dapx-ping: $no_module" "$ping" --xrc 10.0.0.2
+expect 1 "dapx-ping: $no_module" "$ping" --server --xrc --domain /nonexistent/x
+expect 2 "--domain requires --xrc" "$ping" --server --domain x
+expect 2 "--domain requires --server" "$ping" --xrc --domain x 10.0.0.2
 expect 2 "--wait" "$perf" --poll --wait 10.0.0.2
 expect 2 "--test" "$perf" --test height 10.0.0.2
 expect 0 "" "$ctl" devices

@@ -105,6 +105,7 @@ Result<CmInfo> CmId::query() const noexcept
         .user_data = argument.out_user_data,
         .private_data =
             detail::private_data(argument.out_private_data, argument.out_private_data_len),
+        .xrc = argument.out_xrc != 0,
         .local = detail::from_abi(argument.out_local),
         .remote = detail::from_abi(argument.out_remote),
     };

@@ -6,10 +6,10 @@
 #include "ioctl.hpp"
 #include "layout.hpp"
 #include "private_data.hpp"
+#include "qp_step.hpp"
 #include "sockaddr.hpp"
 
 #include <algorithm>
-#include <cerrno>
 
 namespace dapx {
 
@@ -41,9 +41,24 @@ const char* describe(EpState state) noexcept
 Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const EndpointOptions& options,
                                   const Srq* srq) noexcept
 {
+    return create(pd, evds, options, srq, nullptr);
+}
+
+Result<Endpoint> Endpoint::create_xrc(const Pd& pd, const Evds& evds,
+                                      const EndpointOptions& options,
+                                      const XrcDomain* domain) noexcept
+{
+    EndpointOptions sizes = options;
+    sizes.xrc = true;
+    return create(pd, evds, sizes, nullptr, domain);
+}
+
+Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const EndpointOptions& options,
+                                  const Srq* srq, const XrcDomain* domain) noexcept
+{
     const Context context = pd.context();
     EndpointOptions sizes = options;
-    if (srq != nullptr) {
+    if (srq != nullptr || options.xrc) {
         sizes.recv_depth = 0;
         sizes.max_recv_sge = 0;
     }
@@ -51,8 +66,9 @@ Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const Endpoint
     argument.pd = pd.handle();
     argument.srq = srq != nullptr ? srq->handle() : 0;
     argument.request_evd = evds.request.handle();
-    argument.recv_evd = evds.recv != nullptr ? evds.recv->handle() : 0;
+    argument.recv_evd = evds.recv != nullptr && !options.xrc ? evds.recv->handle() : 0;
     argument.connect_evd = evds.connect.handle();
+    argument.xrcd = domain != nullptr ? domain->handle() : 0;
     argument.user_data = sizes.user_data;
     argument.attr = detail::to_abi(sizes);
     if (auto done = detail::command(context.fd(), argument, "cannot make an endpoint"); !done)
@@ -251,47 +267,26 @@ Result<void> Endpoint::modify(const EndpointChanges& changes) noexcept
 
 Result<void> Endpoint::qp_init(std::uint8_t port, std::uint16_t pkey_index) noexcept
 {
-    ::dapx_ep_modify argument{};
-    argument.ep = handle();
-    argument.mask = DAPX_EP_MODIFY_QP;
-    argument.qp.state = DAPX_QP_INIT;
-    argument.qp.port = port;
-    argument.qp.pkey_index = pkey_index;
-    return detail::command(fd(), argument, "cannot initialise the queue pair");
+    return qp_step(detail::init_step(port, pkey_index));
 }
 
 Result<void> Endpoint::qp_ready_to_receive(const ReadyToReceive& path) noexcept
 {
-    ::dapx_ep_modify argument{};
-    argument.ep = handle();
-    argument.mask = DAPX_EP_MODIFY_QP;
-    argument.qp.state = DAPX_QP_RTR;
-    argument.qp.dest_qp_num = path.dest_qp_num;
-    argument.qp.rq_psn = path.rq_psn;
-    std::ranges::copy(path.dgid, argument.qp.dgid);
-    argument.qp.dlid = path.dlid;
-    argument.qp.sgid_index = path.sgid_index;
-    argument.qp.hop_limit = path.hop_limit;
-    argument.qp.traffic_class = path.traffic_class;
-    argument.qp.sl = path.sl;
-    argument.qp.path_mtu = path.path_mtu;
-    argument.qp.min_rnr_timer = path.min_rnr_timer;
-    argument.qp.max_dest_rd_atomic = path.max_dest_rd_atomic;
-    return detail::command(fd(), argument, "cannot make the queue pair ready to receive");
+    return qp_step(detail::to_abi(path));
 }
 
 Result<void> Endpoint::qp_ready_to_send(const ReadyToSend& options) noexcept
 {
+    return qp_step(detail::to_abi(options));
+}
+
+Result<void> Endpoint::qp_step(const ::dapx_qp_attr& step) noexcept
+{
     ::dapx_ep_modify argument{};
     argument.ep = handle();
     argument.mask = DAPX_EP_MODIFY_QP;
-    argument.qp.state = DAPX_QP_RTS;
-    argument.qp.sq_psn = options.sq_psn;
-    argument.qp.timeout = options.timeout;
-    argument.qp.retry_count = options.retry_count;
-    argument.qp.rnr_retry = options.rnr_retry;
-    argument.qp.max_rd_atomic = options.max_rd_atomic;
-    return detail::command(fd(), argument, "cannot make the queue pair ready to send");
+    argument.qp = step;
+    return detail::command(fd(), argument, detail::attempt_of(step));
 }
 
 } // namespace dapx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <dapx/event.hpp>
 
+#include <cerrno>
 #include <cstring>
 
 namespace dapx {
@@ -114,6 +115,14 @@ const char* describe(AsyncEvent what) noexcept
         return "the device gave up an endpoint";
     case AsyncEvent::srq_error:
         return "the device gave up a shared receive queue";
+    case AsyncEvent::srq_limit:
+        return "a shared receive queue has fewer receives than its limit";
+    case AsyncEvent::xrc_qp_established:
+        return "an XRC receive queue pair got its first message";
+    case AsyncEvent::xrc_qp_disconnected:
+        return "the peer of an XRC receive queue pair ended the connection";
+    case AsyncEvent::xrc_qp_error:
+        return "the connection of an XRC receive queue pair broke";
     }
     return "unknown asynchronous event";
 }
@@ -132,12 +141,18 @@ std::string Event::describe() const noexcept
                    ? std::string(dapx::describe(opcode())) + " done"
                    : std::string("request failed: ") + dapx::describe(status());
     case EventType::connection:
+        if (connection() == Connection::non_peer_rejected && error() == EPROTO)
+            return "what listens there speaks another protocol; XRC goes from a dapx XRC endpoint "
+                   "to a dapx receive queue pair";
         return with_cause(dapx::describe(connection()));
     case EventType::connect_request:
         return "a peer asks for a connection";
     case EventType::cm:
         return with_cause(dapx::describe(cm()));
     case EventType::async:
+        if (qp_num() != 0)
+            return std::string(dapx::describe(async())) + " (number " + std::to_string(qp_num()) +
+                   ")";
         return dapx::describe(async());
     case EventType::software:
         return "software event";

@@ -69,6 +69,13 @@ std::string cause(int code) noexcept
         return "the address is not one of this RDMA device; 'dapxctl devices' shows which are";
     case EADDRINUSE:
         return "the port is in use; choose another";
+    case EEXIST:
+        return "it is there already";
+    case EBADF:
+        return "the file descriptor is not open";
+    case EPROTO:
+        return "one side of the connection speaks XRC, the other does not; requests of XRC "
+               "endpoints are for receive queue pairs, others for endpoints";
     default:
         return std::strerror(code);
     }
@@ -174,7 +181,7 @@ Error explain_attach(int code, const std::string& device, const std::string& sys
     return Error(code, "DAPX_ATTACH", std::move(text));
 }
 
-Error explain_mr(int code, std::uint64_t length) noexcept
+Error explain_mr(int code, std::uint64_t length, bool xrc) noexcept
 {
     std::string text = "cannot register " + bytes_text(length) + " of memory: ";
     ::rlimit limit{};
@@ -187,7 +194,8 @@ Error explain_mr(int code, std::uint64_t length) noexcept
         if (limited && (code == ENOMEM || limit.rlim_cur == 0))
             text += "this process may lock " + bytes_text(limit.rlim_cur) +
                     " (RLIMIT_MEMLOCK); raise it with 'ulimit -l', or for good with a 'memlock' "
-                    "line in /etc/security/limits.conf";
+                    "line in /etc/security/limits.conf" +
+                    (xrc ? "; memory for XRC counts twice" : "");
         else
             text += cause(code);
         break;
@@ -203,6 +211,65 @@ Error explain_mr(int code, std::uint64_t length) noexcept
         text += cause(code);
     }
     return Error(code, "DAPX_MR_CREATE", std::move(text));
+}
+
+Error explain_free(int code, ObjectType type) noexcept
+{
+    if (type == ObjectType::xrcd && code == EBUSY)
+        return Error(code, "DAPX_FREE",
+                     "cannot close the XRC domain: shared receive queues, endpoints or "
+                     "registrations with receive queue pairs of this process use it; free those "
+                     "first");
+    return explain(code, "DAPX_FREE", "cannot free the object");
+}
+
+Error explain_srq_limit(int code) noexcept
+{
+    std::string text = "cannot set the limit of the shared receive queue: ";
+    switch (code) {
+    case EBADFD:
+        text += "it has no event dispatcher for the event; make it with one";
+        break;
+    case EINVAL:
+        text += "the most is its depth";
+        break;
+    default:
+        text += cause(code);
+    }
+    return Error(code, "DAPX_SRQ_MODIFY", std::move(text));
+}
+
+Error explain_xrc_qp(int code, std::string_view call, std::string_view attempt,
+                     std::uint32_t qp_num) noexcept
+{
+    std::string text = std::string(attempt) + " receive queue pair " + std::to_string(qp_num);
+    switch (code) {
+    case EINVAL:
+        text += ": the domain has none of this number (any more: it ends with its last "
+                "registration), ";
+        if (call == "DAPX_XRC_QP_UNREGISTER")
+            text += "or this context is not registered with it";
+        else if (call == "DAPX_XRC_QP_MODIFY")
+            text += "or a value of the step is out of range";
+        else if (call == "DAPX_XRC_QP_ACCEPT")
+            text += "or there is too much private data";
+        else
+            text += "or it is another domain's; ask the peer, or who made it, for one that lives";
+        break;
+    case EACCES:
+        text += ": this context is not registered with it; register first";
+        break;
+    case EBADFD:
+        text += ": that is no step from its state; each is made once, and a connection that "
+                "ended takes a new receive queue pair";
+        break;
+    case EPROTO:
+        text += ": the peer's endpoint speaks no XRC; accept it with an endpoint";
+        break;
+    default:
+        text += ": " + cause(code);
+    }
+    return Error(code, std::string(call), std::move(text));
 }
 
 Error explain_xrcd(int code) noexcept

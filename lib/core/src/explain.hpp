@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dapx/error.hpp>
+#include <dapx/object_type.hpp>
 
 #include <cstdint>
 #include <string>
@@ -22,11 +23,21 @@ namespace dapx::detail {
 [[nodiscard]] Error explain_attach(int code, const std::string& device,
                                    const std::string& sysfs = "/sys") noexcept;
 
-/// Why DAPX_MR_CREATE failed. @p length: bytes.
-[[nodiscard]] Error explain_mr(int code, std::uint64_t length) noexcept;
+/// Why DAPX_MR_CREATE failed. @p length: bytes. @p xrc: whether it was for XRC, too.
+[[nodiscard]] Error explain_mr(int code, std::uint64_t length, bool xrc = false) noexcept;
+
+/// Why DAPX_FREE failed for an object of @p type.
+[[nodiscard]] Error explain_free(int code, ObjectType type) noexcept;
 
 /// Why DAPX_XRCD_OPEN failed.
 [[nodiscard]] Error explain_xrcd(int code) noexcept;
+
+/// Why DAPX_SRQ_MODIFY failed.
+[[nodiscard]] Error explain_srq_limit(int code) noexcept;
+
+/// Why a command on receive queue pair @p qp_num failed.
+[[nodiscard]] Error explain_xrc_qp(int code, std::string_view call, std::string_view attempt,
+                                   std::uint32_t qp_num) noexcept;
 
 /// "8 MiB", "64 KiB", "100 bytes": whole units only.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes) noexcept;

@@ -39,6 +39,8 @@ DAPX_COMMAND(dapx_evd_resize, DAPX_EVD_RESIZE, true);
 DAPX_COMMAND(dapx_evd_eventfd, DAPX_EVD_EVENTFD, true);
 DAPX_COMMAND(dapx_evd_post, DAPX_EVD_POST, true);
 DAPX_COMMAND(dapx_srq_create, DAPX_SRQ_CREATE, true);
+DAPX_COMMAND(dapx_srq_modify, DAPX_SRQ_MODIFY, true);
+DAPX_COMMAND(dapx_srq_query, DAPX_SRQ_QUERY, true);
 DAPX_COMMAND(dapx_ep_create, DAPX_EP_CREATE, true);
 DAPX_COMMAND(dapx_ep_query, DAPX_EP_QUERY, true);
 DAPX_COMMAND(dapx_ep_modify, DAPX_EP_MODIFY, true);
@@ -57,6 +59,12 @@ DAPX_COMMAND(dapx_rmr_create, DAPX_RMR_CREATE, true);
 DAPX_COMMAND(dapx_rmr_bind, DAPX_RMR_BIND, true);
 DAPX_COMMAND(dapx_rmr_query, DAPX_RMR_QUERY, true);
 DAPX_COMMAND(dapx_xrcd_open, DAPX_XRCD_OPEN, true);
+DAPX_COMMAND(dapx_xrc_qp_create, DAPX_XRC_QP_CREATE, true);
+DAPX_COMMAND(dapx_xrc_qp_register, DAPX_XRC_QP_REGISTER, true);
+DAPX_COMMAND(dapx_xrc_qp_unregister, DAPX_XRC_QP_UNREGISTER, true);
+DAPX_COMMAND(dapx_xrc_qp_modify, DAPX_XRC_QP_MODIFY, true);
+DAPX_COMMAND(dapx_xrc_qp_accept, DAPX_XRC_QP_ACCEPT, true);
+DAPX_COMMAND(dapx_xrc_qp_query, DAPX_XRC_QP_QUERY, true);
 
 #undef DAPX_COMMAND
 

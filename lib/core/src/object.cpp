@@ -22,7 +22,7 @@ int issue_free(int fd, std::uint32_t handle, ObjectType type, std::uint32_t flag
 Result<void> Object::free() noexcept
 {
     if (const int error = issue_free(fd(), handle_, type_, 0); error != 0)
-        return std::unexpected(detail::explain(error, "DAPX_FREE", "cannot free the object"));
+        return std::unexpected(detail::explain_free(error, type_));
     handle_ = 0;
     return {};
 }

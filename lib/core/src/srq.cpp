@@ -6,13 +6,27 @@
 
 namespace dapx {
 
-Result<Srq> Srq::create(const Pd& pd, const Options& options) noexcept
+Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd) noexcept
+{
+    return create(pd, options, evd, nullptr);
+}
+
+Result<Srq> Srq::create_xrc(const XrcDomain& domain, const Pd& pd, const Evd& evd,
+                            const Options& options) noexcept
+{
+    return create(pd, options, &evd, &domain);
+}
+
+Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd,
+                        const XrcDomain* domain) noexcept
 {
     const Context context = pd.context();
     ::dapx_srq_create argument{};
     argument.pd = pd.handle();
     argument.depth = options.depth;
     argument.max_sge = options.max_sge;
+    argument.xrcd = domain != nullptr ? domain->handle() : 0;
+    argument.evd = evd != nullptr ? evd->handle() : 0;
     argument.user_data = options.user_data;
     if (auto done = detail::command(context.fd(), argument, "cannot make a shared receive queue");
         !done)
@@ -28,7 +42,35 @@ Result<Srq> Srq::create(const Pd& pd, const Options& options) noexcept
     srq.mapping_ = std::move(*mapping);
     srq.queue_ = ReceiveQueue(WorkRing(srq.mapping_.base(), layout), context.fd(), srq.handle(),
                               options.max_sge);
+    srq.number_ = argument.out_srq_num;
     return srq;
+}
+
+Result<void> Srq::set_limit(std::uint32_t receives) noexcept
+{
+    ::dapx_srq_modify argument{};
+    argument.srq = handle();
+    argument.limit = receives;
+    if (const int error = detail::command(fd(), argument); error != 0)
+        return std::unexpected(detail::explain_srq_limit(error));
+    return {};
+}
+
+Result<SrqInfo> Srq::query() const noexcept
+{
+    ::dapx_srq_query argument{};
+    argument.srq = handle();
+    if (auto done = detail::command(fd(), argument, "cannot query the shared receive queue"); !done)
+        return std::unexpected(std::move(done).error());
+    return SrqInfo{
+        .pd = argument.out_pd,
+        .xrc_domain = argument.out_xrcd,
+        .evd = argument.out_evd,
+        .number = argument.out_srq_num,
+        .depth = argument.out_depth,
+        .max_sge = argument.out_max_sge,
+        .limit = argument.out_limit,
+    };
 }
 
 } // namespace dapx

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include <sys/resource.h>
@@ -95,9 +96,10 @@ TEST(Explain, LockedMemoryNamesTheLimit)
 TEST(Explain, EveryErrnoOfTheContractHasASentence)
 {
     for (const int code :
-         {ENOTTY,  E2BIG,     EINVAL, EOPNOTSUPP, EOVERFLOW,     EFAULT,    ENOENT, EBADFD,
-          EBUSY,   EPERM,     EACCES, ENODEV,     EIO,           ENOMEM,    EDQUOT, EAGAIN,
-          EBADMSG, ETIMEDOUT, EINTR,  ECANCELED,  EADDRNOTAVAIL, EADDRINUSE}) {
+         {ENOTTY,     E2BIG,  EINVAL,  EOPNOTSUPP, EOVERFLOW, EFAULT,    ENOENT,
+          EBADFD,     EBUSY,  EPERM,   EACCES,     ENODEV,    EIO,       ENOMEM,
+          EDQUOT,     EAGAIN, EBADMSG, ETIMEDOUT,  EINTR,     ECANCELED, EADDRNOTAVAIL,
+          EADDRINUSE, EEXIST, EBADF,   EPROTO}) {
         const Error error = detail::explain(code, "DAPX_X", "cannot do it");
         EXPECT_EQ(error.code(), code);
         EXPECT_EQ(error.call(), "DAPX_X");
@@ -107,6 +109,25 @@ TEST(Explain, EveryErrnoOfTheContractHasASentence)
         EXPECT_NE(error.message().back(), '.');
     }
     EXPECT_EQ(detail::explain(EIO, "x", "y").error_code(), std::errc::io_error);
+}
+
+TEST(Explain, MemoryForXrcCountsTwice)
+{
+    if (::geteuid() == 0)
+        return;
+    ::rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+    limit.rlim_cur = std::min<::rlim_t>(limit.rlim_cur, 64 * 1024);
+    ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+    expect_contains(detail::explain_mr(ENOMEM, 1 << 20, true).message(), "counts twice");
+}
+
+TEST(Explain, Domain)
+{
+    expect_contains(detail::explain_free(EBUSY, ObjectType::xrcd).message(),
+                    "cannot close the XRC domain");
+    expect_contains(detail::explain_free(EBUSY, ObjectType::pd).message(),
+                    "in use by another object");
 }
 
 TEST(Explain, Posts)
@@ -140,6 +161,19 @@ TEST(Explain, EventsInWords)
     event.raw().connection.error = -ENETUNREACH;
     EXPECT_EQ(event.error(), ENETUNREACH);
     expect_contains(event.describe(), "Network is unreachable");
+    event.raw().connection.what = DAPX_CONNECTION_NON_PEER_REJECTED;
+    event.raw().connection.error = -EPROTO;
+    expect_contains(event.describe(), "speaks another protocol; XRC goes from");
+    event.raw() = {};
+    event.raw().type = DAPX_EVENT_ASYNC;
+    event.raw().async.what = DAPX_ASYNC_XRC_QP_ERROR;
+    event.raw().async.qp_num = 17;
+    EXPECT_EQ(event.describe(), "the connection of an XRC receive queue pair broke (number 17)");
+    EXPECT_FALSE(event.succeeded());
+    event.raw().async.what = DAPX_ASYNC_SRQ_LIMIT;
+    event.raw().async.qp_num = 0;
+    expect_contains(event.describe(), "fewer receives than its limit");
+    EXPECT_TRUE(event.succeeded());
     event.raw().type = 77;
     EXPECT_EQ(event.describe(), "unknown event");
 }

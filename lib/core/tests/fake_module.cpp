@@ -131,7 +131,7 @@ int FakeModule::run(unsigned long request, void* argument)
     switch (request) {
     case DAPX_INFO: {
         auto& info = as<dapx_info>(argument);
-        info.out_features = DAPX_FEATURE_RC | DAPX_FEATURE_SRQ;
+        info.out_features = DAPX_FEATURE_RC | DAPX_FEATURE_SRQ | DAPX_FEATURE_XRC;
         info.out_max_objects = 1000;
         info.out_max_ring_depth = 4096;
         return 0;
@@ -174,6 +174,7 @@ int FakeModule::run(unsigned long request, void* argument)
         const std::uint32_t size = ring_head + depth * stride;
         const std::size_t offset = map_pages(size);
         srq.out_srq = add(DAPX_OBJECT_SRQ);
+        srq.out_srq_num = srq.xrcd != 0 ? 0xabc : 0;
         srq.out_ring = lay_out(offset, size, 0, depth, stride);
         rings_[{srq.out_srq, 1}] = {memory_ + offset, srq.out_ring};
         return 0;
@@ -193,6 +194,7 @@ int FakeModule::run(unsigned long request, void* argument)
         return 0;
     case DAPX_CM_QUERY:
         as<dapx_cm_query>(argument).out_unacked = unacked;
+        as<dapx_cm_query>(argument).out_xrc = xrc_request ? 1 : 0;
         return 0;
     case DAPX_CM_ACK:
         if (as<dapx_cm_ack>(argument).events > unacked)
@@ -224,11 +226,85 @@ int FakeModule::run(unsigned long request, void* argument)
         if (busy.contains(free.handle) || (object->second == DAPX_OBJECT_CM && unacked != 0))
             return EBUSY;
         objects_.erase(object);
+        std::erase_if(xrc_qps, [&](const auto& entry) { return entry.second == free.handle; });
+        return 0;
+    }
+    default:
+        return run_xrc(request, argument);
+    }
+}
+
+int FakeModule::run_xrc(unsigned long request, void* argument)
+{
+    switch (request) {
+    case DAPX_SRQ_QUERY: {
+        auto& query = as<dapx_srq_query>(argument);
+        query.out_xrcd = 3;
+        query.out_evd = 4;
+        query.out_srq_num = 0xabc;
+        query.out_depth = 8;
+        query.out_max_sge = 2;
+        query.out_limit = 5;
+        return 0;
+    }
+    case DAPX_XRC_QP_CREATE: {
+        auto& create = as<dapx_xrc_qp_create>(argument);
+        create.out_xrc_qp = add(DAPX_OBJECT_XRC_QP);
+        create.out_qp_num = 1000 + create.out_xrc_qp;
+        xrc_qps[create.out_qp_num] = create.out_xrc_qp;
+        return 0;
+    }
+    case DAPX_XRC_QP_REGISTER: {
+        auto& reg = as<dapx_xrc_qp_register>(argument);
+        const auto qp = xrc_qps.find(reg.qp_num);
+        if (qp == xrc_qps.end())
+            return EINVAL;
+        // 0: another context's.
+        if (qp->second == 0)
+            qp->second = add(DAPX_OBJECT_XRC_QP);
+        reg.out_xrc_qp = qp->second;
+        return 0;
+    }
+    case DAPX_XRC_QP_UNREGISTER: {
+        const auto qp = xrc_qps.find(as<dapx_xrc_qp_unregister>(argument).qp_num);
+        if (qp == xrc_qps.end() || qp->second == 0)
+            return EINVAL;
+        objects_.erase(qp->second);
+        xrc_qps.erase(qp);
+        return 0;
+    }
+    case DAPX_XRC_QP_MODIFY:
+        return find_xrc_qp(as<dapx_xrc_qp_modify>(argument).qp_num);
+    case DAPX_XRC_QP_ACCEPT:
+        if (!xrc_request)
+            return EPROTO;
+        objects_.erase(as<dapx_xrc_qp_accept>(argument).cm);
+        return find_xrc_qp(as<dapx_xrc_qp_accept>(argument).qp_num);
+    case DAPX_XRC_QP_QUERY: {
+        auto& query = as<dapx_xrc_qp_query>(argument);
+        if (!xrc_qps.contains(query.qp_num))
+            return EINVAL;
+        query.out_xrc_qp = xrc_qps.at(query.qp_num);
+        query.out_registrations = 2;
+        query.out_messages = 30;
+        query.out_not_ready = 4;
+        query.out_qp.state = DAPX_QP_RTR;
+        query.out_qp.dest_qp_num = 77;
+        query.out_qp.port = 1;
+        query.out_qp.dgid[15] = 9;
         return 0;
     }
     default:
         return 0;
     }
+}
+
+int FakeModule::find_xrc_qp(std::uint32_t qp_num) const
+{
+    const auto qp = xrc_qps.find(qp_num);
+    if (qp == xrc_qps.end())
+        return EINVAL;
+    return qp->second == 0 ? EACCES : 0;
 }
 
 int FakeModule::create_evd(dapx_evd_create& argument)

@@ -3,6 +3,7 @@
 
 #include <dapx/dapx.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,13 +39,18 @@ public:
     /// Number of commands @p request so far.
     [[nodiscard]] std::size_t count(unsigned long request) const;
 
-    /// The argument of the last command @p request, as it came in.
+    /// The argument of the last command @p request, as it came in: @p size bytes.
+    void copy_last(unsigned long request, void* argument, std::size_t size) const
+    {
+        for (const Call& call : calls_)
+            if (call.request == request)
+                std::memcpy(argument, call.argument.data(), std::min(size, call.argument.size()));
+    }
+
     template <class T> [[nodiscard]] T last(unsigned long request) const
     {
         T argument{};
-        for (const Call& call : calls_)
-            if (call.request == request)
-                std::memcpy(&argument, call.argument.data(), sizeof(T));
+        copy_last(request, &argument, sizeof(T));
         return argument;
     }
 
@@ -84,6 +90,12 @@ public:
     /// Events that DAPX_CM_QUERY says are not acknowledged.
     std::uint32_t unacked = 0;
 
+    /// Whether DAPX_CM_QUERY says that the peer's endpoint is one of XRC.
+    bool xrc_request = false;
+
+    /// Numbers of XRC receive queue pairs, with the handle of the registration.
+    std::map<std::uint32_t, std::uint32_t> xrc_qps;
+
     // For the wrapped system calls.
     int open_node();
     [[nodiscard]] bool owns(int fd) const { return fds_.contains(fd); }
@@ -101,6 +113,8 @@ private:
     dapx_ring_layout lay_out(std::uint64_t offset, std::uint32_t mapping_size,
                              std::uint32_t ring_offset, std::uint32_t depth, std::uint32_t stride);
     int run(unsigned long request, void* argument);
+    int run_xrc(unsigned long request, void* argument);
+    [[nodiscard]] int find_xrc_qp(std::uint32_t qp_num) const;
     int create_evd(dapx_evd_create& argument);
     int resize_evd(dapx_evd_resize& argument);
     int create_ep(dapx_ep_create& argument);

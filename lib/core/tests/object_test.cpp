@@ -52,6 +52,7 @@ TEST_F(ObjectTest, InfoNamesFeatures)
     const ModuleInfo info = context.info().value();
     EXPECT_TRUE(info.rc);
     EXPECT_TRUE(info.srq);
+    EXPECT_TRUE(info.xrc);
     EXPECT_EQ(info.max_objects, 1000U);
 }
 

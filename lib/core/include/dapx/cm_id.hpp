@@ -13,6 +13,7 @@
 namespace dapx {
 
 class Endpoint;
+class XrcQp;
 
 /// A CM id's state. Source: enum dapx_cm_state.
 enum class CmState : std::uint32_t {
@@ -37,6 +38,7 @@ struct CmInfo {
     std::uint32_t listener = 0; ///< request: handle of the listener
     std::uint64_t user_data = 0;
     std::vector<std::byte> private_data; ///< request: the peer's; may have zeroes at the end
+    bool xrc = false; ///< request: of an XRC endpoint, for XrcQp::accept(), not Endpoint::accept()
     Address local;
     Address remote;
 };
@@ -109,6 +111,7 @@ public:
 
 private:
     friend class Endpoint;
+    friend class XrcQp;
 
     CmId(std::shared_ptr<const detail::Device> device, std::uint32_t handle) noexcept
         : Object(std::move(device), ObjectType::cm, handle)

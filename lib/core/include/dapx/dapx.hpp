@@ -19,8 +19,12 @@
 #include <dapx/object_type.hpp>
 #include <dapx/pd.hpp>
 #include <dapx/post.hpp>
+#include <dapx/poster.hpp>
+#include <dapx/qp.hpp>
 #include <dapx/receive_queue.hpp>
 #include <dapx/ring.hpp>
 #include <dapx/rmr.hpp>
 #include <dapx/srq.hpp>
 #include <dapx/xrc_domain.hpp>
+#include <dapx/xrc_domain_list.hpp>
+#include <dapx/xrc_qp.hpp>

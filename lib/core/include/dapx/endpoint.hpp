@@ -11,9 +11,12 @@
 #include <dapx/object.hpp>
 #include <dapx/pd.hpp>
 #include <dapx/post.hpp>
+#include <dapx/poster.hpp>
+#include <dapx/qp.hpp>
 #include <dapx/receive_queue.hpp>
 #include <dapx/ring.hpp>
 #include <dapx/srq.hpp>
+#include <dapx/xrc_domain.hpp>
 
 #include <array>
 #include <cstddef>
@@ -39,15 +42,6 @@ enum class EpState : std::uint32_t {
 
 /// For a person: "disconnected". Never nullptr.
 [[nodiscard]] DAPX_EXPORT const char* describe(EpState state) noexcept;
-
-/// How a request is carried out. Source: enum dapx_send_flags.
-enum class SendFlags : std::uint16_t {
-    none = 0,                        ///< no completion event if it succeeds
-    signalled = DAPX_SEND_SIGNALED,  ///< a completion event also if it succeeds
-    solicited = DAPX_SEND_SOLICITED, ///< asks for the peer's attention (Evd::wait_solicited())
-    fence = DAPX_SEND_FENCE,         ///< starts after earlier reads and atomics have ended
-};
-template <> inline constexpr bool is_flags<SendFlags> = true;
 
 /// How a connection is made. Source: struct dapx_ep_connect.
 struct ConnectOptions {
@@ -97,29 +91,7 @@ struct EndpointChanges {
     std::optional<std::uint64_t> user_data = std::nullopt;
 };
 
-/// The path to a peer whose QP number is known. Source: struct dapx_ep_modify, RTR.
-struct ReadyToReceive {
-    std::uint32_t dest_qp_num = 0;
-    std::uint32_t rq_psn = 0; ///< the peer's first packet number, 24 bits
-    std::array<std::uint8_t, 16> dgid{};
-    std::uint16_t dlid = 0; ///< 0 on Ethernet
-    std::uint8_t sgid_index = 0;
-    std::uint8_t hop_limit = 64;
-    std::uint8_t traffic_class = 0;
-    std::uint8_t sl = 0;
-    std::uint8_t path_mtu = 3; ///< 1 for 256 bytes to 5 for 4096
-    std::uint8_t min_rnr_timer = 12;
-    std::uint16_t max_dest_rd_atomic = 1;
-};
-
-/// Source: struct dapx_ep_modify, RTS.
-struct ReadyToSend {
-    std::uint32_t sq_psn = 0;  ///< own first packet number, 24 bits
-    std::uint8_t timeout = 14; ///< 4.096 us * 2^timeout to the first retry
-    std::uint8_t retry_count = 7;
-    std::uint8_t rnr_retry = 7;
-    std::uint16_t max_rd_atomic = 1;
-};
+class ToSrq;
 
 /// One end of a connection: a ring of requests, a ring of receives (or an SRQ), a state.
 ///
@@ -128,12 +100,13 @@ struct ReadyToSend {
 /// SendFlags::signalled. The memory of a request is the device's until then.
 ///
 /// What can be wrong with a single request is told by its completion; posting tells only of what
-/// is in Post. post_*() do no system call when the module is at work on the ring anyway.
+/// is in Post. post_*(), which come from Poster, do no system call when the module is at work on
+/// the ring anyway.
 ///
 /// Move-only; see Object for its end. Thread safety: one thread at a time on the request ring (all
 /// post_*() but post_recv(), and submit()), one on the receive ring (post_recv(), submit_recv());
 /// these two beside each other and beside everything else; the other functions from any thread.
-class DAPX_EXPORT Endpoint : public Object {
+class DAPX_EXPORT Endpoint : public Object, public Poster<Endpoint> {
 public:
     /// Where the events of an endpoint go; may be one and the same.
     struct Evds {
@@ -156,124 +129,49 @@ public:
         return create(pd, Evds{.request = evd, .recv = &evd, .connect = evd}, options);
     }
 
+    /// The sending side of XRC: its requests go to shared receive queues of the domain of the
+    /// receive queue pair that it is connected with (XrcQp). Each names one: to(). Segments name
+    /// memory that was registered with RegionFlags::xrc. It has no receives: what of @p evds and
+    /// @p options is about those is ignored.
+    /// @param domain one that it keeps from being closed; nullptr for none. It needs none.
+    /// Errors: as create(). Thread safety: any thread. Source: DAPX_EP_CREATE with DAPX_EP_XRC.
+    [[nodiscard]] static Result<Endpoint> create_xrc(const Pd& pd, const Evds& evds,
+                                                     const EndpointOptions& options,
+                                                     const XrcDomain* domain = nullptr) noexcept;
+
+    /// The same with one EVD for all events.
+    [[nodiscard]] static Result<Endpoint> create_xrc(const Pd& pd, const Evd& evd,
+                                                     const EndpointOptions& options = {},
+                                                     const XrcDomain* domain = nullptr) noexcept
+    {
+        return create_xrc(pd, Evds{.request = evd, .recv = nullptr, .connect = evd}, options,
+                          domain);
+    }
+
     /// Takes over an endpoint that a tentative listener made: Event::request_endpoint().
     /// Errors: ENOENT. Source: DAPX_EP_QUERY.
     [[nodiscard]] static Result<Endpoint> adopt(const Context& context,
                                                 std::uint32_t handle) noexcept;
 
-    // --- Posting: the hot path --------------------------------------------------------------
+    // --- Posting: the hot path; the operations themselves are in Poster ----------------------
 
-    /// Posts a message. @p segments: at most max_send_sge, together at most max_msg_size bytes;
-    /// none for an empty message. Source: DAPX_OP_SEND.
-    Post post_send(std::uint64_t wr_id, std::span<const Segment> segments,
-                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
-    {
-        return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_SEND}, segments, flags, when);
-    }
+    /// For endpoints with EndpointOptions::xrc: posts to the peer's queue of this number, as in
+    /// endpoint.to(number).post_send(...). A plain value; posts as this endpoint does, while that
+    /// lives and is not moved. Without it, the number is 0, which no queue has.
+    /// @param srq_number as the peer's Srq::number(), sent by whatever way; 24 bits.
+    [[nodiscard]] ToSrq to(std::uint32_t srq_number) noexcept;
 
-    /// The same for one segment.
-    Post post_send(std::uint64_t wr_id, const Segment& segment,
-                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
+    /// Posts a request in the form of the ABI, for interfaces on top of this one.
+    /// @param payload what follows it: wr.num_sge segments, or with DAPX_SEND_INLINE
+    ///                wr.inline_len bytes; read during the call.
+    Post post_wr(const ::dapx_send_wr& wr, const void* payload,
+                 Doorbell when = Doorbell::now) noexcept
     {
-        return post_send(wr_id, std::span(&segment, 1), flags, when);
-    }
-
-    /// Posts a message whose bytes are copied into the ring now: @p data needs no registration
-    /// and is free again on return. At most max_inline bytes. Source: DAPX_SEND_INLINE.
-    Post post_send_inline(std::uint64_t wr_id, std::span<const std::byte> data,
-                          SendFlags flags = SendFlags::signalled,
-                          Doorbell when = Doorbell::now) noexcept
-    {
-        return post_inline(Header{.wr_id = wr_id, .opcode = DAPX_OP_SEND}, data, flags, when);
-    }
-
-    /// Posts a message with 32 bits of immediate data, in the byte order the caller likes.
-    /// Source: DAPX_OP_SEND_IMM.
-    Post post_send_imm(std::uint64_t wr_id, std::span<const Segment> segments, std::uint32_t imm,
-                       SendFlags flags = SendFlags::signalled,
-                       Doorbell when = Doorbell::now) noexcept
-    {
-        return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_SEND_IMM, .imm = imm}, segments, flags,
-                    when);
-    }
-
-    /// Posts an RDMA write: the segments, one after the other, go to @p remote.
-    /// Source: DAPX_OP_RDMA_WRITE.
-    Post post_write(std::uint64_t wr_id, std::span<const Segment> segments, RemoteAddress remote,
-                    SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
-    {
-        return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE, .remote = remote},
-                    segments, flags, when);
-    }
-
-    /// The same for one segment.
-    Post post_write(std::uint64_t wr_id, const Segment& segment, RemoteAddress remote,
-                    SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
-    {
-        return post_write(wr_id, std::span(&segment, 1), remote, flags, when);
-    }
-
-    /// Posts an RDMA write of bytes that are copied into the ring now; see post_send_inline().
-    Post post_write_inline(std::uint64_t wr_id, std::span<const std::byte> data,
-                           RemoteAddress remote, SendFlags flags = SendFlags::signalled,
-                           Doorbell when = Doorbell::now) noexcept
-    {
-        return post_inline(Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE, .remote = remote},
-                           data, flags, when);
-    }
-
-    /// Posts an RDMA write that also takes a receive of the peer, whose completion has @p imm.
-    /// Source: DAPX_OP_RDMA_WRITE_IMM.
-    Post post_write_imm(std::uint64_t wr_id, std::span<const Segment> segments,
-                        RemoteAddress remote, std::uint32_t imm,
-                        SendFlags flags = SendFlags::signalled,
-                        Doorbell when = Doorbell::now) noexcept
-    {
-        return post(
-            Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE_IMM, .remote = remote, .imm = imm},
-            segments, flags, when);
-    }
-
-    /// Posts an RDMA read from @p remote into the segments. Source: DAPX_OP_RDMA_READ.
-    Post post_read(std::uint64_t wr_id, std::span<const Segment> segments, RemoteAddress remote,
-                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
-    {
-        return post(Header{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_READ, .remote = remote}, segments,
-                    flags, when);
-    }
-
-    /// The same for one segment.
-    Post post_read(std::uint64_t wr_id, const Segment& segment, RemoteAddress remote,
-                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
-    {
-        return post_read(wr_id, std::span(&segment, 1), remote, flags, when);
-    }
-
-    /// Posts an atomic: if the 8 bytes at @p remote (8-byte aligned) are @p compare, they become
-    /// @p swap. What they were goes to @p old (8 bytes). Source: DAPX_OP_COMPARE_SWAP.
-    Post post_compare_swap(std::uint64_t wr_id, const Segment& old, RemoteAddress remote,
-                           std::uint64_t compare, std::uint64_t swap,
-                           SendFlags flags = SendFlags::signalled,
-                           Doorbell when = Doorbell::now) noexcept
-    {
-        return post(Header{.wr_id = wr_id,
-                           .opcode = DAPX_OP_COMPARE_SWAP,
-                           .remote = remote,
-                           .compare_add = compare,
-                           .swap = swap},
-                    std::span(&old, 1), flags, when);
-    }
-
-    /// Posts an atomic: @p add is added to the 8 bytes at @p remote (8-byte aligned). What they
-    /// were goes to @p old (8 bytes). Source: DAPX_OP_FETCH_ADD.
-    Post post_fetch_add(std::uint64_t wr_id, const Segment& old, RemoteAddress remote,
-                        std::uint64_t add, SendFlags flags = SendFlags::signalled,
-                        Doorbell when = Doorbell::now) noexcept
-    {
-        return post(
-            Header{
-                .wr_id = wr_id, .opcode = DAPX_OP_FETCH_ADD, .remote = remote, .compare_add = add},
-            std::span(&old, 1), flags, when);
+        if ((wr.flags & DAPX_SEND_INLINE) != 0)
+            return wr.inline_len > max_inline_ ? Post::bad_request
+                                               : put(wr, payload, wr.inline_len, when);
+        return wr.num_sge > max_send_sge_ ? Post::bad_request
+                                          : put(wr, payload, wr.num_sge * sizeof(Segment), when);
     }
 
     /// Shows the module what was posted with Doorbell::later. Post::ok if there is nothing.
@@ -343,7 +241,8 @@ public:
     [[nodiscard]] Result<void> connect(const CmId& id, const ConnectOptions& options = {}) noexcept;
 
     /// Says yes to a request; ends with a connection event. On success @p request is empty.
-    /// Errors: EBADFD (state), EINVAL, ENOENT. Source: DAPX_EP_ACCEPT.
+    /// Errors: EBADFD (state), EINVAL, ENOENT, EPROTO (a request of an XRC endpoint, which is for
+    /// XrcQp::accept()). Source: DAPX_EP_ACCEPT.
     [[nodiscard]] Result<void> accept(CmId&& request, const AcceptOptions& options = {}) noexcept;
 
     /// Ends the connection when the requests under way have ended; a connection event tells.
@@ -368,6 +267,8 @@ public:
     [[nodiscard]] Result<void> qp_ready_to_receive(const ReadyToReceive& path) noexcept;
     /// Third step: the endpoint is connected, without an event. Source: DAPX_QP_RTS.
     [[nodiscard]] Result<void> qp_ready_to_send(const ReadyToSend& options) noexcept;
+    /// Any of the three in the form of the ABI, for interfaces on top of this one.
+    [[nodiscard]] Result<void> qp_step(const ::dapx_qp_attr& step) noexcept;
 
     Endpoint(Endpoint&&) noexcept = default;
     Endpoint& operator=(Endpoint&&) noexcept = default;
@@ -375,21 +276,17 @@ public:
 
 private:
     friend struct EndpointTest;
-
-    struct Header {
-        std::uint64_t wr_id;
-        std::uint8_t opcode;
-        RemoteAddress remote{};
-        std::uint64_t compare_add = 0;
-        std::uint64_t swap = 0;
-        std::uint32_t imm = 0;
-    };
+    friend class Poster<Endpoint>;
+    friend class ToSrq;
 
     Endpoint(std::shared_ptr<const detail::Device> device, std::uint32_t handle) noexcept
         : Object(std::move(device), ObjectType::ep, handle), number_(handle)
     {
     }
 
+    [[nodiscard]] static Result<Endpoint> create(const Pd& pd, const Evds& evds,
+                                                 const EndpointOptions& sizes, const Srq* srq,
+                                                 const XrcDomain* domain) noexcept;
     [[nodiscard]] Result<void> map(const ::dapx_ring_layout& send, const ::dapx_ring_layout& recv,
                                    std::uint32_t state_off,
                                    const EndpointOptions& options) noexcept;
@@ -409,60 +306,62 @@ private:
         return entry;
     }
 
-    static void fill(std::byte* entry, const Header& header, std::uint8_t num_sge,
-                     std::uint16_t flags, std::uint32_t inline_len) noexcept
+    static ::dapx_send_wr to_abi(const detail::Request& request, std::uint8_t num_sge,
+                                 std::uint16_t flags, std::uint32_t inline_len) noexcept
     {
         ::dapx_send_wr wr;
-        wr.wr_id = header.wr_id;
-        wr.opcode = header.opcode;
+        wr.wr_id = request.wr_id;
+        wr.opcode = request.opcode;
         wr.num_sge = num_sge;
         wr.flags = flags;
-        wr.remote_srqn = 0;
-        wr.remote_addr = header.remote.addr;
-        wr.rkey = header.remote.rkey;
+        wr.remote_srqn = request.remote_srqn;
+        wr.remote_addr = request.remote.addr;
+        wr.rkey = request.remote.rkey;
         wr.inline_len = inline_len;
-        if (header.opcode == DAPX_OP_SEND_IMM || header.opcode == DAPX_OP_RDMA_WRITE_IMM) {
+        if (request.opcode == DAPX_OP_SEND_IMM || request.opcode == DAPX_OP_RDMA_WRITE_IMM) {
             wr.compare_add = 0;
             wr.swap = 0;
-            wr.imm_data = header.imm;
+            wr.imm_data = request.imm;
         } else {
-            wr.compare_add = header.compare_add;
-            wr.swap = header.swap;
+            wr.compare_add = request.compare_add;
+            wr.swap = request.swap;
         }
-        std::memcpy(entry, &wr, sizeof(wr));
+        return wr;
     }
 
-    Post post(const Header& header, std::span<const Segment> segments, SendFlags flags,
+    Post post(const detail::Request& request, std::span<const Segment> segments, SendFlags flags,
               Doorbell when) noexcept
     {
         if (segments.size() > max_send_sge_) [[unlikely]]
             return Post::bad_request;
-        Post why{};
-        std::byte* entry = claim(why);
-        if (entry == nullptr) [[unlikely]]
-            return why;
-        fill(entry, header, static_cast<std::uint8_t>(segments.size()),
-             static_cast<std::uint16_t>(flags), 0);
-        if (!segments.empty())
-            std::memcpy(entry + sizeof(::dapx_send_wr), segments.data(), segments.size_bytes());
-        send_ring_.stage();
-        return when == Doorbell::now ? submit() : Post::ok;
+        return put(to_abi(request, static_cast<std::uint8_t>(segments.size()),
+                          static_cast<std::uint16_t>(flags), 0),
+                   segments.data(), segments.size_bytes(), when);
     }
 
-    Post post_inline(const Header& header, std::span<const std::byte> data, SendFlags flags,
-                     Doorbell when) noexcept
+    Post post_inline(const detail::Request& request, std::span<const std::byte> data,
+                     SendFlags flags, Doorbell when) noexcept
     {
         if (data.size() > max_inline_) [[unlikely]]
             return Post::bad_request;
+        return put(
+            to_abi(request, 0,
+                   static_cast<std::uint16_t>(static_cast<std::uint16_t>(flags) | DAPX_SEND_INLINE),
+                   static_cast<std::uint32_t>(data.size())),
+            data.data(), data.size(), when);
+    }
+
+    /// @p size bytes of @p payload are known to fit into an entry.
+    Post put(const ::dapx_send_wr& wr, const void* payload, std::size_t size,
+             Doorbell when) noexcept
+    {
         Post why{};
         std::byte* entry = claim(why);
         if (entry == nullptr) [[unlikely]]
             return why;
-        fill(entry, header, 0,
-             static_cast<std::uint16_t>(static_cast<std::uint16_t>(flags) | DAPX_SEND_INLINE),
-             static_cast<std::uint32_t>(data.size()));
-        if (!data.empty())
-            std::memcpy(entry + sizeof(::dapx_send_wr), data.data(), data.size());
+        std::memcpy(entry, &wr, sizeof(wr));
+        if (size != 0)
+            std::memcpy(entry + sizeof(wr), payload, size);
         send_ring_.stage();
         return when == Doorbell::now ? submit() : Post::ok;
     }
@@ -477,5 +376,40 @@ private:
     std::uint32_t max_inline_ = 0;
     std::uint32_t qp_num_ = 0;
 };
+
+/// An endpoint of XRC and a queue of its peer: what Endpoint::to() gives. Thread safety: that of
+/// posting to the endpoint.
+class ToSrq : public Poster<ToSrq> {
+public:
+    ToSrq(Endpoint& endpoint, std::uint32_t srq_number) noexcept
+        : endpoint_(&endpoint), srq_number_(srq_number)
+    {
+    }
+
+private:
+    friend class Poster<ToSrq>;
+
+    Post post(detail::Request request, std::span<const Segment> segments, SendFlags flags,
+              Doorbell when) noexcept
+    {
+        request.remote_srqn = srq_number_;
+        return endpoint_->post(request, segments, flags, when);
+    }
+
+    Post post_inline(detail::Request request, std::span<const std::byte> data, SendFlags flags,
+                     Doorbell when) noexcept
+    {
+        request.remote_srqn = srq_number_;
+        return endpoint_->post_inline(request, data, flags, when);
+    }
+
+    Endpoint* endpoint_;
+    std::uint32_t srq_number_;
+};
+
+inline ToSrq Endpoint::to(std::uint32_t srq_number) noexcept
+{
+    return ToSrq(*this, srq_number);
+}
 
 } // namespace dapx

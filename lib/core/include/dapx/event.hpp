@@ -79,6 +79,10 @@ enum class AsyncEvent : std::uint32_t {
     port_error = DAPX_ASYNC_PORT_ERROR,
     ep_error = DAPX_ASYNC_EP_ERROR,
     srq_error = DAPX_ASYNC_SRQ_ERROR,
+    srq_limit = DAPX_ASYNC_SRQ_LIMIT,                     ///< Srq::set_limit()
+    xrc_qp_established = DAPX_ASYNC_XRC_QP_ESTABLISHED,   ///< its first message came
+    xrc_qp_disconnected = DAPX_ASYNC_XRC_QP_DISCONNECTED, ///< the peer ended the connection
+    xrc_qp_error = DAPX_ASYNC_XRC_QP_ERROR,               ///< the connection broke
 };
 
 /// For a person: "the peer does not give this access to its memory". Never nullptr.
@@ -99,7 +103,8 @@ class Event {
 public:
     [[nodiscard]] EventType type() const noexcept { return EventType{raw_.type}; }
 
-    /// The object it is about: endpoint, listener, CM id, SRQ; 0 for none.
+    /// The object it is about: endpoint, listener, CM id, SRQ (of its receives by XRC, too),
+    /// registration with an XRC receive queue pair; 0 for none.
     [[nodiscard]] std::uint32_t handle() const noexcept { return raw_.handle; }
 
     /// As given when that object was made.
@@ -112,8 +117,9 @@ public:
     }
 
     /// True if what was begun succeeded: a request done, a connection established, an address or
-    /// a route resolved. Of asynchronous events only a port that came up is good news;
-    /// connection requests and software events always are.
+    /// a route resolved. Of asynchronous events a port that came up, a limit that was reached and
+    /// a receive queue pair's first message are no failures; connection requests and software
+    /// events never are.
     [[nodiscard]] bool succeeded() const noexcept
     {
         switch (type()) {
@@ -124,7 +130,8 @@ public:
         case EventType::cm:
             return cm() == CmEvent::addr_resolved || cm() == CmEvent::route_resolved;
         case EventType::async:
-            return async() == AsyncEvent::port_active;
+            return async() == AsyncEvent::port_active || async() == AsyncEvent::srq_limit ||
+                   async() == AsyncEvent::xrc_qp_established;
         default:
             return true;
         }
@@ -149,6 +156,20 @@ public:
     [[nodiscard]] std::uint32_t srq() const noexcept
     {
         return (raw_.completion.flags & DAPX_COMPLETION_SRQ) != 0 ? raw_.completion.srq : 0;
+    }
+
+    /// Completion of a receive: whether it came by XRC; then qp_num() says by which queue pair.
+    [[nodiscard]] bool is_xrc() const noexcept
+    {
+        return is_completion() && (raw_.completion.flags & DAPX_COMPLETION_XRC) != 0;
+    }
+
+    /// Receive by XRC, or asynchronous event of an XRC receive queue pair: its number. Else 0.
+    [[nodiscard]] std::uint32_t qp_num() const noexcept
+    {
+        if (raw_.type == DAPX_EVENT_ASYNC)
+            return raw_.async.qp_num;
+        return is_xrc() ? raw_.completion.qp_num : 0;
     }
 
     /// Connection event: what happened. The peer's private data: Endpoint::query().

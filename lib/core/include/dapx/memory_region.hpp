@@ -29,10 +29,18 @@ enum class Access : std::uint32_t {
 };
 template <> inline constexpr bool is_flags<Access> = true;
 
+/// What memory is registered for beside RC endpoints. Source: enum dapx_mr_flags.
+enum class RegionFlags : std::uint32_t {
+    none = 0,
+    xrc = DAPX_MR_XRC, ///< also for XRC: receives of its queues, requests of its endpoints, and
+                       ///< peers, by way of a queue of the same PD
+};
+template <> inline constexpr bool is_flags<RegionFlags> = true;
+
 /// Registered memory: the device may use it. In DAT's terms an LMR.
 ///
 /// The memory remains the caller's, who keeps it mapped as long as this object lives. Its pages
-/// are pinned and count against RLIMIT_MEMLOCK. Move-only; see Object for its end: after free()
+/// are pinned and count against RLIMIT_MEMLOCK, twice with RegionFlags::xrc. Move-only; see Object for its end: after free()
 /// not one byte changes any more.
 class DAPX_EXPORT MemoryRegion : public Object {
 public:
@@ -41,17 +49,17 @@ public:
     /// Errors: ENOMEM (also RLIMIT_MEMLOCK), EFAULT (not mapped), EACCES (mapped with less
     /// rights), EOVERFLOW, EINVAL, EDQUOT, EIO. Thread safety: any thread.
     /// Source: DAPX_MR_CREATE.
-    [[nodiscard]] static Result<MemoryRegion> create(const Pd& pd, const void* addr,
-                                                     std::size_t length, Access access,
-                                                     std::uint64_t user_data = 0) noexcept;
+    [[nodiscard]] static Result<MemoryRegion>
+    create(const Pd& pd, const void* addr, std::size_t length, Access access,
+           std::uint64_t user_data = 0, RegionFlags flags = RegionFlags::none) noexcept;
 
     /// The same for a span.
     template <class T, std::size_t N>
     [[nodiscard]] static Result<MemoryRegion> create(const Pd& pd, std::span<T, N> memory,
-                                                     Access access,
-                                                     std::uint64_t user_data = 0) noexcept
+                                                     Access access, std::uint64_t user_data = 0,
+                                                     RegionFlags flags = RegionFlags::none) noexcept
     {
-        return create(pd, memory.data(), memory.size_bytes(), access, user_data);
+        return create(pd, memory.data(), memory.size_bytes(), access, user_data, flags);
     }
 
     /// Start of the memory.

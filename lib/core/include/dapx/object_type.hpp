@@ -18,6 +18,7 @@ enum class ObjectType : std::uint32_t {
     cm = DAPX_OBJECT_CM,
     rmr = DAPX_OBJECT_RMR,
     xrcd = DAPX_OBJECT_XRCD,
+    xrc_qp = DAPX_OBJECT_XRC_QP,
 };
 
 } // namespace dapx

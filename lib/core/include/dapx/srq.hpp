@@ -1,28 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
+#include <dapx/evd.hpp>
 #include <dapx/mapping.hpp>
 #include <dapx/object.hpp>
 #include <dapx/pd.hpp>
 #include <dapx/receive_queue.hpp>
+#include <dapx/xrc_domain.hpp>
 
 namespace dapx {
 
-/// A shared receive queue: one ring of receives for many endpoints. Move-only; see Object for its
-/// end.
+/// What Srq::query() tells; handles are 0 for none. Source: struct dapx_srq_query.
+struct SrqInfo {
+    std::uint32_t pd = 0;
+    std::uint32_t xrc_domain = 0; ///< 0: a plain one
+    std::uint32_t evd = 0;
+    std::uint32_t number = 0;  ///< as Srq::number()
+    std::uint32_t depth = 0;   ///< receives that the ring holds
+    std::uint32_t max_sge = 0; ///< segments of a receive
+    std::uint32_t limit = 0;   ///< 0: none, or its event has come
+};
+
+/// A shared receive queue: one ring of receives for many endpoints; or one of an XRC domain, whose
+/// number peers name in each request. Move-only; see Object for its end.
 ///
-/// Thread safety: one thread at a time may post; different queues are independent.
+/// Thread safety: one thread at a time may post; different queues are independent; the other
+/// functions from any thread.
 class DAPX_EXPORT Srq : public Object {
 public:
     struct Options {
         std::uint32_t depth = 256;   ///< receives, rounded up to a power of two
         std::uint32_t max_sge = 1;   ///< segments of a receive, at least 1
-        std::uint64_t user_data = 0; ///< given back by Context::query_object()
+        std::uint64_t user_data = 0; ///< comes with its asynchronous events; see create_xrc()
     };
 
+    /// A plain one, for endpoints of the same PD.
+    /// @param evd where its asynchronous events go (AsyncEvent::srq_limit, srq_error), used until
+    ///            this object is freed; nullptr for nowhere.
     /// Errors: EOPNOTSUPP (the device has none), EINVAL, EDQUOT, ENOMEM, EIO.
     /// Thread safety: any thread. Source: DAPX_SRQ_CREATE.
-    [[nodiscard]] static Result<Srq> create(const Pd& pd, const Options& options) noexcept;
+    [[nodiscard]] static Result<Srq> create(const Pd& pd, const Options& options,
+                                            const Evd* evd = nullptr) noexcept;
+
+    /// One of an XRC domain: for the messages that come by any receive queue pair of the domain
+    /// and name number(). Its receives, and what peers read and write by way of it, are memory of
+    /// @p pd that was registered with RegionFlags::xrc. Domain, PD and EVD are used until it is
+    /// freed.
+    /// @param evd where its receives complete, with Event::is_xrc() and Options::user_data, and
+    ///            where its asynchronous events go.
+    /// Errors: EINVAL, EDQUOT, ENOMEM, EIO. Thread safety: any thread. Source: DAPX_SRQ_CREATE.
+    [[nodiscard]] static Result<Srq> create_xrc(const XrcDomain& domain, const Pd& pd,
+                                                const Evd& evd, const Options& options) noexcept;
 
     /// Posts a receive of any endpoint of this queue. As Endpoint::post_recv().
     Post post_recv(std::uint64_t wr_id, std::span<const Segment> segments,
@@ -31,8 +59,27 @@ public:
         return queue_.post(wr_id, segments, when);
     }
 
+    /// The same for one segment.
+    Post post_recv(std::uint64_t wr_id, const Segment& segment,
+                   Doorbell when = Doorbell::now) noexcept
+    {
+        return queue_.post(wr_id, std::span(&segment, 1), when);
+    }
+
     /// Publishes receives that were posted with Doorbell::later. Thread safety: the poster.
     Post submit() noexcept { return queue_.submit(); }
+
+    /// Asks for one event AsyncEvent::srq_limit: when a message has taken a receive and fewer than
+    /// @p receives are left. @p receives: at most the depth; 0 for never.
+    /// Errors: EBADFD (it has no EVD), EINVAL, EIO. Source: DAPX_SRQ_MODIFY.
+    [[nodiscard]] Result<void> set_limit(std::uint32_t receives) noexcept;
+
+    /// Errors: ENOENT, EIO. Source: DAPX_SRQ_QUERY.
+    [[nodiscard]] Result<SrqInfo> query() const noexcept;
+
+    /// XRC: its number, 24 bits, by which peers name it (Endpoint::to()); the device has no other
+    /// of this number. 0 for a plain one.
+    [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
     /// Receives the ring holds.
     [[nodiscard]] std::uint32_t depth() const noexcept { return queue_.ring().depth(); }
@@ -50,8 +97,12 @@ private:
     {
     }
 
+    [[nodiscard]] static Result<Srq> create(const Pd& pd, const Options& options, const Evd* evd,
+                                            const XrcDomain* domain) noexcept;
+
     Mapping mapping_;
     ReceiveQueue queue_;
+    std::uint32_t number_ = 0;
 };
 
 } // namespace dapx

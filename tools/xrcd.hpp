@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// XRC domains, written for people and for programs.
+#pragma once
+
+#include <dapx/xrc_domain_list.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace tools {
+
+/// What others have named, fit for a terminal: control characters, and what is no UTF-8, as \xNN.
+std::string printable(const std::string& name);
+
+/// One block for each domain; a sentence if there is none.
+std::string xrcd_text(const std::vector<dapx::XrcDomainInfo>& domains);
+
+nlohmann::json xrcd_json(const std::vector<dapx::XrcDomainInfo>& domains);
+
+} // namespace tools
