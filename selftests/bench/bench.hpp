@@ -62,6 +62,8 @@ struct Address {
     std::uint32_t rkey;
     std::uint64_t memory;
     Gid gid;
+    std::uint32_t receiver;             ///< XRC: receive queue pair
+    std::array<std::uint32_t, 16> srqs; ///< XRC: numbers of its queues
 };
 
 /// What a poll found.

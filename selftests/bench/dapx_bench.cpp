@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // The workloads over libdapx.
+#include "dapx_bench.hpp"
 #include "workloads.hpp"
-
-#include <dapx/dapx.hpp>
 
 #include <memory>
 #include <utility>
@@ -11,20 +10,6 @@
 namespace {
 
 using namespace bench;
-
-template <class T> T must(dapx::Result<T>&& result)
-{
-    if (!result)
-        die("%s", result.error().message().c_str());
-    if constexpr (!std::is_void_v<T>)
-        return std::move(*result);
-}
-
-void must(dapx::Post post, const char* call)
-{
-    if (post != dapx::Post::ok) [[unlikely]]
-        die("%s", dapx::explain(post, call).message().c_str());
-}
 
 class Device {
 public:
@@ -63,7 +48,9 @@ public:
         return {.qp_num = endpoint_.qp_num(),
                 .rkey = device_->mr.rkey(),
                 .memory = device_->mr.addr(),
-                .gid = device_->local.gid};
+                .gid = device_->local.gid,
+                .receiver = 0,
+                .srqs = {}};
     }
 
     void connect(const Address& peer)
@@ -93,6 +80,16 @@ public:
     void receive()
     {
         must(endpoint_.post_recv(0, device_->mr.segment(0, small_size)), "post_recv");
+    }
+
+    void send_large()
+    {
+        must(endpoint_.post_send(0, device_->mr.segment(0, large_size)), "post_send");
+    }
+
+    void receive_large()
+    {
+        must(endpoint_.post_recv(0, device_->mr.segment(0, large_size)), "post_recv");
     }
 
     void make_window()

@@ -71,7 +71,9 @@ public:
         return {.qp_num = qp_->qp_num,
                 .rkey = device_->mr->rkey,
                 .memory = reinterpret_cast<std::uint64_t>(device_->memory.data()),
-                .gid = device_->local.gid};
+                .gid = device_->local.gid,
+                .receiver = 0,
+                .srqs = {}};
     }
 
     void connect(const Address& peer)

@@ -11,6 +11,10 @@
 //     lend(size)                       memory for a peer, and back, at once
 //     keep_lent()                      a page for a peer, until the process ends
 //     poll()                           takes one completion, if there is one
+//
+// and, where it has them,
+//
+//     send_large(), receive_large()    a message of 64 KiB
 #pragma once
 
 #include "bench.hpp"
@@ -31,7 +35,7 @@ public:
           depths_(depths)
     {
         for (std::uint32_t i = 0; i < depths.recv; ++i)
-            endpoint_.receive();
+            receive(memory);
         end.peer.send(endpoint_.address());
         peer_ = end.peer.template receive<Address>();
         endpoint_.connect(peer_);
@@ -44,6 +48,26 @@ public:
         await_sent(limit);
         endpoint_.send();
         ++requests_;
+    }
+
+    /// Posts a message of 64 KiB.
+    void send_large(std::uint32_t limit)
+    {
+        await_sent(limit);
+        endpoint_.send_large();
+        ++requests_;
+    }
+
+    /// Posts a receive that fits into that much memory.
+    void receive(std::size_t memory)
+    {
+        if constexpr (requires { endpoint_.receive_large(); }) {
+            if (memory >= large_size) {
+                endpoint_.receive_large();
+                return;
+            }
+        }
+        endpoint_.receive();
     }
 
     /// Posts a write of 64 KiB.
@@ -191,6 +215,36 @@ template <class Api> void rate(End& end, unsigned count)
         report("rate", count / seconds(Clock::now() - start));
     } else {
         stream.take(count / 10 + count);
+    }
+    end.peer.meet();
+}
+
+/// Messages of 64 KiB, which the server takes.
+template <class Api> void large_sends(End& end, unsigned count)
+{
+    constexpr std::uint32_t in_flight = 16;
+    constexpr std::uint32_t recv_depth = 64;
+    Connection<Api> connection(end, {in_flight, recv_depth}, large_size);
+    if (end.client) {
+        const auto send = [&](unsigned number, unsigned sent) {
+            for (unsigned i = 0; i < number; ++i, ++sent) {
+                while (sent - end.shared.taken.load(std::memory_order_acquire) >= recv_depth)
+                    connection.poll();
+                connection.send_large(in_flight);
+            }
+        };
+        send(count / 10, 0);
+        const auto start = Clock::now();
+        send(count, count / 10);
+        connection.await_sent(1);
+        const double bytes = static_cast<double>(count) * large_size;
+        report("bandwidth", bytes / seconds(Clock::now() - start) / (1 << 20));
+    } else {
+        for (unsigned i = 0; i < count / 10 + count; ++i) {
+            connection.await_message();
+            connection.receive(large_size);
+            end.shared.taken.fetch_add(1, std::memory_order_release);
+        }
     }
     end.peer.meet();
 }
@@ -350,6 +404,23 @@ template <class Api> void endpoints(unsigned count, unsigned windows)
     ends.kill_server();
 }
 
+/// What the device takes for a queue pair that does no more than an XRC receive queue pair's, and
+/// for its CQ.
+template <class Api> void receivers(unsigned count)
+{
+    typename Api::Device device(environment("DAPX_DEV", "rxe0"), allocate(4096));
+    std::vector<typename Api::Endpoint> endpoints;
+    endpoints.reserve(count + 1);
+    const auto make = [&](unsigned number) {
+        for (unsigned i = 0; i < number; ++i)
+            endpoints.emplace_back(device, Depths{12, 8});
+    };
+    make(1);
+    const double before = kernel_memory();
+    make(count);
+    report("memory", (kernel_memory() - before) / count);
+}
+
 /// bench-API WORKLOAD COUNT
 template <class Api> int main(int argc, char** argv)
 {
@@ -357,10 +428,18 @@ template <class Api> int main(int argc, char** argv)
     const auto count = static_cast<unsigned>(argc == 3 ? std::atoi(argv[2]) : 0);
     const auto run = [](auto body) { Controller(body).join(); };
     alarm(300);
+    if constexpr (requires { &Api::Endpoint::send_large; }) {
+        if (workload == "large-sends") {
+            run([=](End& end) { large_sends<Api>(end, count); });
+            return 0;
+        }
+    }
     if (workload == "latency")
         run([=](End& end) { latency<Api>(end, count); });
     else if (workload == "rate")
         run([=](End& end) { rate<Api>(end, count); });
+    else if constexpr (!requires { &Api::Endpoint::make_window; })
+        die("usage: %s latency|rate|large-sends COUNT", argv[0]);
     else if (workload == "bandwidth")
         run([=](End& end) { bandwidth<Api>(end, count); });
     else if (workload == "small-doorbells")
@@ -371,6 +450,8 @@ template <class Api> int main(int argc, char** argv)
         run([=](End& end) { polls<Api>(end, count); });
     else if (workload == "windows")
         run([=](End& end) { windows<Api>(end, count); });
+    else if (workload == "receivers")
+        receivers<Api>(count);
     else if (workload == "endpoints")
         endpoints<Api>(count, 0);
     else if (workload == "endpoints-with-windows")
@@ -379,7 +460,7 @@ template <class Api> int main(int argc, char** argv)
         SystemCalls::hold();
     else
         die("usage: %s latency|rate|bandwidth|small-doorbells|large-doorbells|polls|windows|"
-            "endpoints|endpoints-with-windows|hold-system-calls COUNT",
+            "receivers|endpoints|endpoints-with-windows|hold-system-calls COUNT",
             argv[0]);
     return 0;
 }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// What comparisons over libdapx share.
+#pragma once
+
+#include "bench.hpp"
+
+#include <dapx/dapx.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace bench {
+
+template <class T> T must(dapx::Result<T>&& result)
+{
+    if (!result)
+        die("%s", result.error().message().c_str());
+    if constexpr (!std::is_void_v<T>)
+        return std::move(*result);
+}
+
+inline void must(dapx::Post post, const char* call)
+{
+    if (post != dapx::Post::ok) [[unlikely]]
+        die("%s", dapx::explain(post, call).message().c_str());
+}
+
+} // namespace bench
