@@ -64,7 +64,7 @@ clean: ## remove build/ (the kernels in the cache stay)
 
 .PHONY: demo
 demo: ## send a file between two RDMA hosts in the virtual machine
-	@$(install_missing) build run
+	@$(install_missing) build fast run
 	@DAPX_INSTALL=yes $(MAKE) --no-print-directory module
 	@packaging/build-programs $(BUILD) -- dapxctl dapx-ping dapx-perf dapx-example-window
 	@$(run) selftests/demo.sh
@@ -84,28 +84,28 @@ vm-shell: all ## a shell in the virtual machine [KERNEL]
 
 .PHONY: check
 check: ## host unit tests, then everything else on both stock kernels [KERNEL=6.1|6.12|debug, TESTS='name ...', V=1]
-	@$(install_missing) build run check $(if $(filter debug,$(KERNEL)),debug)
+	@$(install_missing) build fast run check $(if $(filter debug,$(KERNEL)),debug)
 	@selftests/check $(or $(KERNEL),6.1 6.12)
 
 .PHONY: check-debug
-check-debug: ## the same on a kernel with KASAN, lockdep, kmemleak and fault injection (built on first use)
-	@$(install_missing) build run check debug
+check-debug: ## a third of it on a kernel with KASAN, lockdep, kmemleak, fault injection (built on first use) [ALL=1]
+	@$(install_missing) build fast run check debug
 	@selftests/check debug
 
 .PHONY: check-full
 check-full: ## the same on all three kernels with unscaled counts, then the mutants: hours
-	@$(install_missing) build run check debug
+	@$(install_missing) build fast run check debug
 	@DAPX_SCALE=full selftests/check 6.1 6.12 debug
 	@$(MAKE) --no-print-directory mutants
 
 .PHONY: mutants
 mutants: ## take one guarantee after the other out of the code: the test named for it must fail
-	@$(install_missing) build run check debug
+	@$(install_missing) build fast run check debug
 	@selftests/mutants/run
 
 .PHONY: bench
 bench: ## compare with libibverbs; table, and build/bench.json [KERNEL]
-	@$(install_missing) build run
+	@$(install_missing) build fast run
 	@DAPX_INSTALL=yes $(MAKE) --no-print-directory all
 	@rm -f $(BUILD)/vm/out/bench.json
 	@$(run) --timeout 1800 selftests/bench/run
@@ -114,10 +114,10 @@ bench: ## compare with libibverbs; table, and build/bench.json [KERNEL]
 
 .PHONY: lint
 lint: ## checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck
-	@$(install_missing) build run check lint
+	@$(install_missing) build fast run check lint
 	@selftests/lint
 
 # The command is the guest's shell's to expand, so its $ must not be make's.
 export DAPX_VM_CMD := $(value CMD)
 unexport CMD
-export V TESTS
+export V TESTS ALL
