@@ -4,8 +4,11 @@
  * made for an endpoint
  */
 #include <linux/memcontrol.h>
+#include <linux/nsproxy.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <net/netlink.h>
+#include <rdma/ib_addr.h>
 #include <rdma/ib_cm.h>
 
 #include "dapx_private.h"
@@ -51,9 +54,17 @@ bool dapx_cm_no_route(int error)
 
 static int dapx_cm_create_id(struct dapx_cm *cm)
 {
+	struct net *net = cm->obj.ctx->net;
 	struct rdma_cm_id *id;
 
-	id = rdma_create_id(cm->obj.ctx->net, dapx_cm_handler, cm, RDMA_PS_TCP, IB_QPT_RC);
+	/*
+	 * Of a user: 'rdma resource show' has it under the process. A name of ours would have to
+	 * outlive the requests that a listener leaves behind, which inherit it.
+	 */
+	if (net_eq(net, current->nsproxy->net_ns))
+		id = rdma_create_user_id(dapx_cm_handler, cm, RDMA_PS_TCP, IB_QPT_RC);
+	else
+		id = rdma_create_id(net, dapx_cm_handler, cm, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	mutex_lock(&cm->id_mutex);
@@ -109,6 +120,7 @@ static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 	dapx_event_node_init(&cm->addr_event, obj, NULL);
 	dapx_event_node_init(&cm->route_event, obj, NULL);
 	dapx_event_node_init(&cm->request_event, obj, NULL);
+	dapx_event_node_init(&cm->gone_event, obj, NULL);
 	return cm;
 }
 
@@ -153,6 +165,16 @@ void dapx_cm_await_notice(unsigned long sent_at)
 }
 
 /*
+ * rdma_destroy_id() leaves an address search whose callback has run on ib_core's list. The
+ * next id in the same memory would cancel that one, and its own search would outlive it.
+ */
+static void dapx_cm_destroy_id(struct rdma_cm_id *id)
+{
+	rdma_addr_cancel(&id->route.addr.dev_addr);
+	rdma_destroy_id(id);
+}
+
+/*
  * Cancels whatever is going on, and waits for callbacks. The peer of a set-up
  * sees a reject, that of a connection a disconnect.
  */
@@ -167,7 +189,7 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 	if (!id)
 		return;
 	dapx_cm_await_notice(READ_ONCE(cm->sent_at));
-	rdma_destroy_id(id);
+	dapx_cm_destroy_id(id);
 }
 
 /* A message came in before the last one of the handshake. Otherwise nothing happens. */
@@ -206,6 +228,27 @@ void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *loc
 	mutex_unlock(&cm->id_mutex);
 }
 
+/* Nobody is waited for: while the id is being changed it has none. */
+int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb)
+{
+	const struct rdma_addr *addr;
+	int ret = 0;
+
+	if (!mutex_trylock(&cm->id_mutex))
+		return nla_put_flag(skb, DAPX_OBJECT_ATTR_BUSY);
+	if (cm->id && cm->state != DAPX_CM_IDLE) {
+		addr = &cm->id->route.addr;
+		if (addr->src_addr.ss_family)
+			ret = nla_put(skb, DAPX_OBJECT_ATTR_LOCAL, sizeof(addr->src_addr),
+				      &addr->src_addr);
+		if (!ret && addr->dst_addr.ss_family)
+			ret = nla_put(skb, DAPX_OBJECT_ATTR_REMOTE, sizeof(addr->dst_addr),
+				      &addr->dst_addr);
+	}
+	mutex_unlock(&cm->id_mutex);
+	return ret;
+}
+
 /* The endpoint is done with the id, which was shut down. */
 void dapx_cm_release_ep(struct dapx_cm *cm)
 {
@@ -227,7 +270,7 @@ bool dapx_cm_claim_request(struct dapx_cm *cm)
 	bool claimed = false;
 
 	spin_lock_irq(&cm->lock);
-	if (cm->state == DAPX_CM_REQUEST) {
+	if (cm->state == DAPX_CM_REQUEST && !cm->closing) {
 		cm->state = DAPX_CM_ATTACHED;
 		claimed = true;
 	}
@@ -263,6 +306,7 @@ static void dapx_cm_return_candidate(struct dapx_cm *cm)
 	dapx_object_put(&ep->obj);
 }
 
+/* A request that was not taken; with the listener it leaves the listener's EVD. */
 static void dapx_cm_leave_listener(struct dapx_cm *cm)
 {
 	struct dapx_cm *listener;
@@ -270,9 +314,11 @@ static void dapx_cm_leave_listener(struct dapx_cm *cm)
 
 	spin_lock_irq(&cm->lock);
 	listener = cm->listener;
-	evd = cm->evd;
-	cm->listener = NULL;
-	cm->evd = NULL;
+	if (listener) {
+		evd = cm->evd;
+		cm->listener = NULL;
+		cm->evd = NULL;
+	}
 	spin_unlock_irq(&cm->lock);
 	if (!listener)
 		return;
@@ -287,14 +333,67 @@ static void dapx_cm_leave_listener(struct dapx_cm *cm)
 	dapx_object_put(&listener->obj);
 }
 
+/* The last event of this id was posted. */
+static void dapx_cm_leave_evd(struct dapx_cm *cm)
+{
+	struct dapx_evd *evd;
+
+	/* Out of sight of a query first. */
+	spin_lock_irq(&cm->lock);
+	cm->closing = true;
+	evd = cm->evd;
+	cm->evd = NULL;
+	spin_unlock_irq(&cm->lock);
+	if (evd) {
+		dapx_evd_drop(evd, &cm->obj);
+		dapx_object_unuse(&evd->obj);
+	}
+	/* Who is about to free it comes too late. */
+	wake_up_all(&cm->acked);
+}
+
+/* Of a request, taken or not: it is answered, or ends. */
+static void dapx_cm_leave(struct dapx_cm *cm)
+{
+	dapx_cm_leave_listener(cm);
+	dapx_cm_leave_evd(cm);
+}
+
 /* A claimed request is not accepted: its peer is told, its handle is gone. */
 static void dapx_cm_end_request(struct dapx_cm *cm)
 {
 	dapx_cm_shutdown(cm);
-	dapx_cm_leave_listener(cm);
+	dapx_cm_leave(cm);
 	dapx_cm_return_candidate(cm);
 	if (!dapx_object_unpublish(&cm->obj, true))
 		dapx_object_put(&cm->obj);
+}
+
+static void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *node,
+				 enum dapx_cm_state state, u32 what, int error)
+{
+	lockdep_assert_held(&cm->lock);
+	if (cm->closing)
+		return;
+	cm->state = state;
+	cm->unacked++;
+	node->solicited = true;
+	node->event = (struct dapx_event) {
+		.type = DAPX_EVENT_CM,
+		.handle = cm->obj.handle,
+		.user_data = cm->obj.user_data,
+		.cm = { .what = what, .error = error },
+	};
+	dapx_evd_post(cm->evd, node);
+}
+
+/* To who took the request, unless he is answering it just now: then he learns by that. */
+static void dapx_cm_tell_gone(struct dapx_cm *cm)
+{
+	lockdep_assert_held(&cm->lock);
+	if (cm->gone && cm->state == DAPX_CM_REQUEST && !cm->listener)
+		dapx_cm_event_locked(cm, &cm->gone_event, DAPX_CM_ENDED,
+				     DAPX_CM_REQUEST_ENDED, cm->gone);
 }
 
 /* An accept failed. If the listener went meanwhile, nobody else ends the request. */
@@ -304,8 +403,10 @@ void dapx_cm_unclaim_request(struct dapx_cm *cm)
 
 	spin_lock_irq(&cm->lock);
 	orphan = cm->orphan;
-	if (!orphan)
+	if (!orphan) {
 		cm->state = DAPX_CM_REQUEST;
+		dapx_cm_tell_gone(cm);
+	}
 	spin_unlock_irq(&cm->lock);
 	if (orphan)
 		dapx_cm_end_request(cm);
@@ -316,7 +417,7 @@ void dapx_cm_request_accepted(struct dapx_cm *cm)
 {
 	struct dapx_ep *ep;
 
-	dapx_cm_leave_listener(cm);
+	dapx_cm_leave(cm);
 	dapx_object_unpublish(&cm->obj, true);
 	cm->obj.handle = 0;
 	spin_lock_irq(&cm->lock);
@@ -330,7 +431,7 @@ void dapx_cm_request_accepted(struct dapx_cm *cm)
 /* The id is now an XRC receive queue pair's, who took it out of @cm. */
 void dapx_cm_request_handed_over(struct dapx_cm *cm)
 {
-	dapx_cm_leave_listener(cm);
+	dapx_cm_leave(cm);
 	if (!dapx_object_unpublish(&cm->obj, true))
 		dapx_object_put(&cm->obj);
 }
@@ -472,19 +573,17 @@ static void dapx_cm_event(struct dapx_cm *cm, struct dapx_event_node *node,
 	unsigned long flags;
 
 	spin_lock_irqsave(&cm->lock, flags);
-	if (!cm->closing) {
-		cm->state = state;
-		cm->unacked++;
-		node->solicited = true;
-		node->event = (struct dapx_event) {
-			.type = DAPX_EVENT_CM,
-			.handle = cm->obj.handle,
-			.user_data = cm->obj.user_data,
-			.cm = { .what = what, .error = error },
-		};
-		dapx_evd_post(cm->evd, node);
-	}
+	dapx_cm_event_locked(cm, node, state, what, error);
 	spin_unlock_irqrestore(&cm->lock, flags);
+}
+
+/* A request whose peer gave up: accepting it will fail. */
+static void dapx_cm_gone(struct dapx_cm *cm, int error)
+{
+	spin_lock_irq(&cm->lock);
+	cm->gone = error;
+	dapx_cm_tell_gone(cm);
+	spin_unlock_irq(&cm->lock);
 }
 
 static void dapx_cm_foreign(struct dapx_cm *cm)
@@ -531,8 +630,17 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		dapx_cm_event(cm, &cm->route_event, DAPX_CM_ADDR_READY, DAPX_CM_ROUTE_ERROR,
 			      event->status);
 		break;
+	case RDMA_CM_EVENT_REJECTED:
+		dapx_cm_gone(cm, -ECONNREFUSED);
+		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		dapx_cm_gone(cm, -ETIMEDOUT);
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_DISCONNECTED:
+		dapx_cm_gone(cm, -ECONNABORTED);
+		break;
 	default:
-		/* A request whose peer gave up: accepting it will fail. */
 		break;
 	}
 	return 0;
@@ -563,10 +671,11 @@ static void dapx_cm_destroy_listener(struct dapx_cm *listener)
 		if (!cm)
 			break;
 		spin_lock_irq(&cm->lock);
-		ours = cm->state == DAPX_CM_REQUEST;
+		/* Without a listener: it was taken in this moment. */
+		ours = cm->state == DAPX_CM_REQUEST && cm->listener;
 		if (ours)
 			cm->state = DAPX_CM_ATTACHED;
-		else
+		else if (cm->listener)
 			cm->orphan = true;
 		spin_unlock_irq(&cm->lock);
 		if (ours)
@@ -585,7 +694,6 @@ static void dapx_cm_destroy(struct dapx_object *obj)
 {
 	struct dapx_cm *cm = dapx_cm_of(obj);
 	bool listener = dapx_cm_listener(cm);
-	struct dapx_evd *evd;
 
 	spin_lock_irq(&cm->lock);
 	cm->closing = true;
@@ -593,20 +701,9 @@ static void dapx_cm_destroy(struct dapx_object *obj)
 	dapx_cm_shutdown(cm);
 	if (listener)
 		dapx_cm_destroy_listener(cm);
-	/* Neither changes any more: no callback, and the handle is gone. */
-	if (cm->listener) {
-		dapx_cm_leave_listener(cm);
-		dapx_cm_return_candidate(cm);
-	} else if (cm->evd) {
-		/* Out of sight of a query first. */
-		spin_lock_irq(&cm->lock);
-		evd = cm->evd;
-		cm->evd = NULL;
-		spin_unlock_irq(&cm->lock);
-		dapx_evd_drop(evd, obj);
-		dapx_object_unuse(&evd->obj);
-	}
-	wake_up_all(&cm->acked);
+	/* Nothing of it changes any more: no callback, and the handle is gone. */
+	dapx_cm_leave(cm);
+	dapx_cm_return_candidate(cm);
 }
 
 /* 0: the id is ours to destroy. 1: events have to be acknowledged first. */
@@ -615,7 +712,9 @@ static int dapx_cm_try_free(struct dapx_cm *cm)
 	int ret = 0;
 
 	spin_lock_irq(&cm->lock);
-	if (cm->state == DAPX_CM_ATTACHED)
+	if (cm->closing)
+		ret = -ENOENT;	/* a request that was answered while we waited */
+	else if (cm->state == DAPX_CM_ATTACHED)
 		ret = -EBUSY;
 	else if (cm->unacked)
 		ret = 1;
@@ -628,6 +727,7 @@ static int dapx_cm_try_free(struct dapx_cm *cm)
 	if (ret == -EBUSY) {
 		spin_lock_irq(&cm->lock);
 		cm->closing = false;
+		dapx_cm_tell_gone(cm);
 		spin_unlock_irq(&cm->lock);
 	}
 	return ret;
@@ -684,12 +784,23 @@ static u32 dapx_cm_object_state(struct dapx_object *obj)
 	return READ_ONCE(dapx_cm_of(obj)->state);
 }
 
+static int dapx_cm_describe(struct dapx_object *obj, struct sk_buff *skb)
+{
+	struct dapx_cm *cm = dapx_cm_of(obj);
+
+	if (READ_ONCE(cm->state) == DAPX_CM_LISTENING &&
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_REQUESTS, READ_ONCE(cm->num_requests)))
+		return -EMSGSIZE;
+	return dapx_cm_put_addresses(cm, skb);
+}
+
 const struct dapx_object_class dapx_cm_class = {
 	.type = DAPX_OBJECT_CM,
 	.size = sizeof(struct dapx_cm),
 	.free = dapx_cm_free,
 	.destroy = dapx_cm_destroy,
 	.state = dapx_cm_object_state,
+	.describe = dapx_cm_describe,
 };
 
 /* ------------------------------------------------------------------ commands */
@@ -778,7 +889,7 @@ static int dapx_cm_reserve(struct dapx_cm *cm, struct dapx_ep *ep)
 
 	spin_lock_irq(&ep->lock);
 	if (!ep->dead && ep->state == DAPX_EP_UNCONNECTED && !ep->cm &&
-	    ep->qp_state == IB_QPS_RESET) {
+	    ep->qp_state == IB_QPS_RESET && ep->connect_evd) {
 		dapx_ep_set_state(ep, DAPX_EP_RESERVED);
 		ret = 0;
 	}
@@ -1003,6 +1114,64 @@ int dapx_cmd_cm_reject(struct dapx_ucmd *ucmd)
 				    IB_CM_REJ_CONSUMER_DEFINED);
 		mutex_unlock(&cm->id_mutex);
 		dapx_cm_end_request(cm);
+	}
+	dapx_object_put(&cm->obj);
+	return ret;
+}
+
+/* @evd is the id's from now on, if this succeeds. */
+static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
+{
+	int ret = 0;
+
+	spin_lock_irq(&cm->lock);
+	if (cm->state != DAPX_CM_REQUEST || !cm->listener || cm->closing)
+		ret = -EBADFD;
+	else if (cm->candidate)
+		ret = -EINVAL;
+	else
+		/* As one that is being answered: nobody else begins to. */
+		cm->state = DAPX_CM_ATTACHED;
+	spin_unlock_irq(&cm->lock);
+	if (ret)
+		return ret;
+
+	/* Its first callback may be about to announce it, in the EVD that it leaves. */
+	rdma_lock_handler(cm->id);
+	rdma_unlock_handler(cm->id);
+	dapx_cm_leave_listener(cm);
+
+	spin_lock_irq(&cm->lock);
+	cm->evd = evd;
+	WRITE_ONCE(cm->obj.user_data, user_data);
+	/* If its listener went meanwhile, it did not go with it. */
+	cm->orphan = false;
+	cm->state = DAPX_CM_REQUEST;
+	dapx_cm_tell_gone(cm);
+	spin_unlock_irq(&cm->lock);
+	return 0;
+}
+
+int dapx_cmd_cm_take(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_cm_take *cmd = ucmd->cmd;
+	struct dapx_object *evd_obj;
+	struct dapx_cm *cm;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+	evd_obj = dapx_object_use(ucmd->ctx, cmd->evd, DAPX_OBJECT_EVD);
+	if (IS_ERR(evd_obj)) {
+		ret = PTR_ERR(evd_obj);
+	} else {
+		ret = dapx_cm_take(cm, container_of(evd_obj, struct dapx_evd, obj),
+				   cmd->user_data);
+		if (ret)
+			dapx_object_unuse(evd_obj);
 	}
 	dapx_object_put(&cm->obj);
 	return ret;

@@ -31,6 +31,10 @@ struct dapx_user {
 
 static DEFINE_XARRAY(dapx_users);
 
+/* All, for those who list them. */
+static DEFINE_XARRAY_ALLOC1(dapx_contexts);
+static u32 dapx_next_context;		/* dapx_contexts' xa_lock */
+
 static struct dapx_user *dapx_user_get(uid_t uid)
 {
 	struct dapx_user *user, *new;
@@ -153,7 +157,7 @@ static void dapx_context_death(struct work_struct *work)
 {
 	struct dapx_context *ctx = container_of(work, struct dapx_context, death_work);
 
-	dapx_context_teardown(ctx, false);
+	dapx_context_teardown(ctx, DAPX_GENL_CAUSE_EXITED);
 	dapx_context_put(ctx);
 }
 
@@ -185,14 +189,24 @@ int dapx_context_open(struct dapx_context **out)
 		goto err_user;
 	ctx->net = get_net(current->nsproxy->net_ns);
 	ctx->pid = get_pid(task_tgid(current));
+	get_task_comm(ctx->comm, current->group_leader);
+	scnprintf(ctx->owner, sizeof(ctx->owner), "dapx:%d", task_tgid_nr(current));
 	ctx->mm = current->mm;
+	/* Only reserved: it is not whole. */
+	ret = xa_alloc_cyclic(&dapx_contexts, &ctx->id, NULL, xa_limit_31b, &dapx_next_context,
+			      GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto err_net;
 	ctx->notifier.ops = &dapx_notifier_ops;
 	ret = mmu_notifier_register(&ctx->notifier, ctx->mm);
 	if (ret)
-		goto err_net;
+		goto err_id;
+	xa_store(&dapx_contexts, ctx->id, ctx, GFP_KERNEL);
 	*out = ctx;
 	return 0;
 
+err_id:
+	xa_erase(&dapx_contexts, ctx->id);
 err_net:
 	put_pid(ctx->pid);
 	put_net(ctx->net);
@@ -216,6 +230,19 @@ static void dapx_context_release(struct kref *kref)
 	atomic_dec(&ctx->user->objects);
 	dapx_user_put(ctx->user);
 	kfree(ctx);
+}
+
+struct dapx_context *dapx_context_next(u32 id)
+{
+	struct dapx_context *ctx;
+	unsigned long index = id;
+
+	xa_lock(&dapx_contexts);
+	ctx = xa_find(&dapx_contexts, &index, U32_MAX, XA_PRESENT);
+	if (ctx)
+		kref_get(&ctx->kref);
+	xa_unlock(&dapx_contexts);
+	return ctx;
 }
 
 kuid_t dapx_context_owner(const struct dapx_context *ctx)
@@ -288,15 +315,30 @@ static void dapx_context_destroy_listeners(struct dapx_context *ctx)
 	}
 }
 
+/* Another one may take the device away meanwhile. */
+static void dapx_context_tell(struct dapx_context *ctx, const struct dapx_happening *what)
+{
+	if (dapx_device_hold(ctx))
+		dapx_netlink_tell(ctx, what);
+	dapx_device_unhold();
+}
+
 /*
  * The one end of a context: its file's close, its process' death, its device's
  * removal. Safe to call again, and from several of them at once.
  */
-void dapx_context_teardown(struct dapx_context *ctx, bool device_removed)
+void dapx_context_teardown(struct dapx_context *ctx, enum dapx_genl_cause cause)
 {
 	struct dapx_object *obj;
 	unsigned long handle;
+	bool first;
 
+	first = !cmpxchg64(&ctx->ending_since, 0, ktime_get_ns());
+	if (first)
+		dapx_context_tell(ctx, &(struct dapx_happening) {
+				  .event = DAPX_GENL_EVENT_CONTEXT_ENDING,
+				  .state = cause,
+				  .number = atomic_read(&ctx->num_objects) });
 	WRITE_ONCE(ctx->dead, true);
 	down_write(&ctx->sem);
 
@@ -308,7 +350,7 @@ void dapx_context_teardown(struct dapx_context *ctx, bool device_removed)
 	dapx_objects_destroy(ctx, DAPX_OBJECT_SRQ);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_RMR);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_MR);
-	if (device_removed) {
+	if (cause == DAPX_GENL_CAUSE_REMOVED) {
 		xa_for_each(&ctx->objects, handle, obj)
 			if (obj->class->type == DAPX_OBJECT_EVD)
 				dapx_evd_device_removed(container_of(obj, struct dapx_evd, obj));
@@ -317,16 +359,23 @@ void dapx_context_teardown(struct dapx_context *ctx, bool device_removed)
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EVD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_PD);
 
+	/* With the semaphore: for who waits for it the device goes next. */
+	if (first)
+		dapx_context_tell(ctx, &(struct dapx_happening) {
+				  .event = DAPX_GENL_EVENT_CONTEXT_ENDED,
+				  .large = ktime_get_ns() - ctx->ending_since });
 	up_write(&ctx->sem);
 }
 
 void dapx_context_close(struct dapx_context *ctx)
 {
 	/* First: callbacks of listeners charge to ctx->mm, which the notifier keeps. */
-	dapx_context_teardown(ctx, false);
+	dapx_context_teardown(ctx, current->flags & PF_EXITING ? DAPX_GENL_CAUSE_EXITED :
+								 DAPX_GENL_CAUSE_CLOSED);
 	mmu_notifier_unregister(&ctx->notifier, ctx->mm);
 	if (cancel_work_sync(&ctx->death_work))
 		dapx_context_put(ctx);
+	xa_erase(&dapx_contexts, ctx->id);
 	dapx_device_detach(ctx);
 	dapx_context_put(ctx);
 }

@@ -9,7 +9,7 @@
  * the context's xarray, by commands in flight, and by the objects that point to
  * it. Pointing to an object also counts in its @users, which makes freeing it
  * fail with EBUSY; the pointers of a connection request do not (its endpoint
- * and listener are taken down with it).
+ * and listener are taken down with it), until it is taken: then that to its EVD does.
  *
  * The device's resources of an object end in its class' destroy(), its memory
  * with the last reference. destroy() is called once, by whoever took the handle
@@ -19,6 +19,7 @@
  * ---------------------------
  *	mmap_lock (mmap: takes none of the following but rings' xa_lock)
  *	context->sem		read: a command; write: teardown
+ *	  mr->obj.mutex		an MR becomes one of XRC
  *	  mmap_lock (page faults of user copies and registration)
  *	  ep->obj.mutex		commands on one endpoint
  *	    rmr->obj.mutex	what an RMR is bound to
@@ -28,25 +29,27 @@
  *	domain->lock (mutex)	the receive queue pairs of an XRC domain
  *	  xrc_qp->mutex		its steps, its CM id
  *	    rdma_cm's handler_mutex
- *	dev->xrc_lock (mutex)	domains of files, dev->xrc_pd; above none of these
+ *	dev->xrc_lock (mutex)	domains of files, dev->xrc_pd, dev->xrc_pool; above none of
+ *				these
  *	evd->resize (mutex)	one resize at a time
  *	ep->recv_cq_lock	(bh) fetching receives; above the following
  *	ep->lock		(irq) endpoint state, ep->cm
  *	cm->lock		(irq) CM id state, lists of requests
  *	xrc_qp->lock		(bh) the responder of a receive queue pair
- *	  pool->lock		(bh) buffers that are lent
  *	  xrc_qp->events_lock	(irq) whom to tell
  *	wq->lock		(bh) picking up work from a ring
  *	  sender->lock		(bh) the requester of an XRC endpoint
+ *	pool->lock		(bh) buffers of XRC that are lent; below the two
  *	  evd->lock		(irq) an event ring; below each of the above
  *	keys->lock		windows' keys
+ *	dapx_notices_lock	(irq) what listeners are told; below each of the above
+ *	dapx_devices_lock	(mutex) devices and their contexts; above objects' xa_lock
  *	objects' xa_lock
  *
  * ep->lock, cm->lock and wq->lock are never held together, but for the locks of an XRC
  * endpoint: wq->lock, sender->lock, ep->lock in this order. wq->lock of an XRC SRQ is
- * taken below xrc_qp->lock. A CM callback never
- * takes ep->obj.mutex, and nobody waits for callbacks (rdma_destroy_id) with anything
- * that they take.
+ * taken below xrc_qp->lock. A CM callback never takes ep->obj.mutex, and nobody waits for
+ * callbacks (rdma_destroy_id) with anything that they take.
  *
  * Contexts
  * --------
@@ -69,7 +72,8 @@
  *				process (work)	none
  *	dapx_context_teardown()	process		none
  *	mmu_notifier release	process		SRCU read side
- *	dapx_netlink_dump()	process		the socket's cb_mutex
+ *	dapx_netlink_*_dump()	process		the socket's cb_mutex
+ *	dapx_netlink_tell()	any		any
  */
 #ifndef _DAPX_PRIVATE_H
 #define _DAPX_PRIVATE_H
@@ -83,6 +87,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/path.h>
+#include <linux/sched.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -100,6 +105,11 @@
 #define DAPX_CM_IP_HEADER_SIZE 36
 /* What goes before the private data of an XRC connection's set-up. */
 #define DAPX_CM_HEADER_MAX 8
+/* After the peer's disconnect, for what it had received. */
+#define DAPX_ACKNOWLEDGE_TIME (HZ / 4)
+/* A device that acknowledges late may not have done so for that long; and then gets that. */
+#define DAPX_ACKNOWLEDGE_LATEST (HZ / 10)
+#define DAPX_ACKNOWLEDGE_DELAY (HZ / 50)
 
 extern struct workqueue_struct *dapx_wq;
 extern unsigned int dapx_max_ring_depth;
@@ -112,17 +122,20 @@ extern unsigned int dapx_initial_index;
 struct dapx_device {
 	struct kref kref;
 	struct ib_device *ibdev;	/* valid until @contexts is empty for good */
+	char name[IB_DEVICE_NAME_MAX];	/* as it is now; for people */
 	struct list_head entry;		/* dapx_devices */
 	struct list_head contexts;	/* dapx_devices_lock */
 	struct ib_event_handler event_handler;
 	bool removed;			/* dapx_devices_lock */
 	bool iwarp;
+	bool acknowledges_late;		/* after it completed the receive */
 	bool silent_errors;		/* of queue pairs: no event tells */
 	struct dapx_keys *keys;		/* of windows; set once, with the first */
 	struct mutex xrc_lock;
 	DECLARE_HASHTABLE(xrc_domains, 6);	/* xrc_lock: those of files, by inode */
 	struct ib_pd *xrc_pd;		/* of the module's own queue pairs, without a key */
-	unsigned int xrc_pd_users;	/* xrc_lock */
+	struct dapx_xrc_pool *xrc_pool;	/* with it: for sending endpoints that are busy */
+	unsigned int xrc_users;		/* xrc_lock */
 	struct xarray xrc_srqs;		/* by number; read under RCU */
 	u32 xrc_next_srq;
 	struct xarray xrc_keys;		/* MRs for XRC, by remote key; read under RCU */
@@ -133,20 +146,28 @@ struct dapx_context;
 struct dapx_ep;
 struct dapx_object;
 struct dapx_srq;
+struct sk_buff;
 
 int dapx_devices_init(void);
 void dapx_devices_exit(void);
 int dapx_device_attach(struct dapx_context *ctx, const char *name);
 void dapx_device_detach(struct dapx_context *ctx);
+struct ib_device *dapx_device_hold(const struct dapx_context *ctx);
+void dapx_device_unhold(void);
+void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long received_at);
 u64 dapx_device_caps(const struct dapx_device *dev);
 u32 dapx_device_max_depth(const struct dapx_device *dev);
 u32 dapx_device_max_srq_depth(const struct dapx_device *dev);
 
 /* ----------------------------------------------------------------- context.c */
 
+/* So 'rdma resource show' calls a process or a domain; it has room for 16 characters. */
+#define DAPX_OWNER_SIZE sizeof("dapx:xrcd:2147483647")
+
 /* One open file: one process' objects on one device. */
 struct dapx_context {
 	struct kref kref;
+	u32 id;				/* in the list of all; not soon used again */
 	struct rw_semaphore sem;
 	struct mm_struct *mm;		/* who may use it */
 	struct mmu_notifier notifier;
@@ -164,17 +185,22 @@ struct dapx_context {
 	atomic_t num_objects;
 	bool attached;
 	bool dead;			/* no new objects, commands or events' sources */
+	u64 ending_since;		/* ns; 0: it lives */
+	char comm[TASK_COMM_LEN];	/* of who opened it */
+	char owner[DAPX_OWNER_SIZE];	/* of its resources */
 	struct work_struct death_work;
 };
 
 int dapx_context_open(struct dapx_context **out);
+/* The first that has this id or a larger one, with a reference; NULL after the last. */
+struct dapx_context *dapx_context_next(u32 id);
 void dapx_context_close(struct dapx_context *ctx);
 kuid_t dapx_context_owner(const struct dapx_context *ctx);
 void dapx_context_get(struct dapx_context *ctx);
 void dapx_context_put(struct dapx_context *ctx);
 int dapx_context_enter(struct dapx_context *ctx);
 void dapx_context_leave(struct dapx_context *ctx);
-void dapx_context_teardown(struct dapx_context *ctx, bool device_removed);
+void dapx_context_teardown(struct dapx_context *ctx, enum dapx_genl_cause cause);
 int dapx_context_charge(struct dapx_context *ctx, struct dapx_object *obj);
 void dapx_context_uncharge(struct dapx_context *ctx, struct dapx_object *obj);
 extern unsigned int dapx_max_objects;
@@ -206,6 +232,9 @@ struct dapx_object_class {
 	void (*destroy)(struct dapx_object *obj);
 	void (*release)(struct dapx_object *obj);	/* the last reference went */
 	u32 (*state)(struct dapx_object *obj);
+	/* put what it is like into a message of generic netlink; the second with obj->mutex */
+	int (*describe)(struct dapx_object *obj, struct sk_buff *skb);
+	int (*describe_locked)(struct dapx_object *obj, struct sk_buff *skb);
 };
 
 struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
@@ -215,6 +244,8 @@ void dapx_object_abort(struct dapx_object *obj);
 void dapx_object_hide(struct dapx_object *obj);
 struct dapx_object *dapx_object_get(struct dapx_context *ctx, u32 handle,
 				    enum dapx_object_type type);
+struct dapx_object *dapx_object_get_next(struct dapx_context *ctx, unsigned long *handle,
+					 enum dapx_object_type type);
 struct dapx_object *dapx_object_use(struct dapx_context *ctx, u32 handle,
 				    enum dapx_object_type type);
 void dapx_object_unuse(struct dapx_object *obj);
@@ -233,6 +264,7 @@ union dapx_ucmd_buffer {
 	struct dapx_doorbell doorbell;
 	struct dapx_pd_create pd_create;
 	struct dapx_mr_create mr_create;
+	struct dapx_mr_modify mr_modify;
 	struct dapx_evd_create evd_create;
 	struct dapx_evd_wait evd_wait;
 	struct dapx_evd_resize evd_resize;
@@ -253,6 +285,7 @@ union dapx_ucmd_buffer {
 	struct dapx_cm_query cm_query;
 	struct dapx_cm_reject cm_reject;
 	struct dapx_cm_ack cm_ack;
+	struct dapx_cm_take cm_take;
 	struct dapx_rmr_create rmr_create;
 	struct dapx_rmr_bind rmr_bind;
 	struct dapx_rmr_query rmr_query;
@@ -286,6 +319,7 @@ int dapx_cmd_free(struct dapx_ucmd *ucmd);
 int dapx_cmd_doorbell(struct dapx_ucmd *ucmd);
 int dapx_cmd_pd_create(struct dapx_ucmd *ucmd);
 int dapx_cmd_mr_create(struct dapx_ucmd *ucmd);
+int dapx_cmd_mr_modify(struct dapx_ucmd *ucmd);
 int dapx_cmd_evd_create(struct dapx_ucmd *ucmd);
 int dapx_cmd_evd_wait(struct dapx_ucmd *ucmd);
 int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd);
@@ -306,6 +340,7 @@ int dapx_cmd_cm_resolve(struct dapx_ucmd *ucmd);
 int dapx_cmd_cm_query(struct dapx_ucmd *ucmd);
 int dapx_cmd_cm_reject(struct dapx_ucmd *ucmd);
 int dapx_cmd_cm_ack(struct dapx_ucmd *ucmd);
+int dapx_cmd_cm_take(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd);
@@ -383,6 +418,7 @@ struct dapx_evd {
 	struct dapx_ring_view view;
 	u32 tail;
 	u32 unread;			/* when the last event came; read without the lock */
+	u64 events;			/* that came; read without the lock */
 	u32 attention;			/* index behind the last event that wakes WAIT_SOLICITED */
 	struct list_head backlog;
 	bool dead;
@@ -393,6 +429,7 @@ struct dapx_evd {
 	atomic_t any_waiters;		/* who wait for any event, not only solicited ones */
 	wait_queue_head_t wait;
 	struct eventfd_ctx *eventfd;
+	bool eventfd_once;		/* when the ring is armed; else for each event */
 	struct dapx_event_node removed;
 	struct dapx_event_node port;
 };
@@ -401,6 +438,7 @@ extern const struct dapx_object_class dapx_evd_class;
 void dapx_event_node_init(struct dapx_event_node *node, struct dapx_object *owner,
 			  void (*gone)(struct dapx_event_node *node));
 void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node);
+void dapx_evd_expect(struct dapx_evd *evd);
 void dapx_evd_drop(struct dapx_evd *evd, struct dapx_object *owner);
 int dapx_evd_doorbell(struct dapx_evd *evd);
 void dapx_evd_lazy(struct dapx_evd *evd, int change);
@@ -427,7 +465,8 @@ struct dapx_mr {
 	struct dapx_object obj;
 	struct dapx_pd *pd;
 	struct ib_mr *ibmr;
-	struct dapx_pinned *pinned;	/* XRC; else NULL */
+	struct dapx_pinned __rcu *pinned; /* XRC; else NULL; set once, under obj.mutex */
+	bool dead;			/* obj.mutex: it stays as it is */
 	u64 addr;
 	u64 length;
 	u32 access;
@@ -503,11 +542,13 @@ void dapx_rmr_binds_drop(struct dapx_ep *ep);
 struct dapx_xrc_domain {
 	struct kref kref;		/* of this memory; all in it is kept by @opens */
 	u32 id;				/* in the list of all */
+	char owner[DAPX_OWNER_SIZE];	/* of its resources */
 	struct dapx_device *dev;	/* while it is open, a context of that device is */
 	struct path path;		/* mnt NULL: of no file */
 	struct hlist_node node;		/* dev->xrc_domains */
 	unsigned int opens;		/* dev->xrc_lock */
 	struct mutex lock;		/* xrcds, srqs, qps, their registrations, pool */
+	bool told;			/* of its beginning; lock */
 	struct list_head xrcds;		/* empty: it may be closed */
 	struct list_head srqs;
 	struct list_head qps;
@@ -518,6 +559,7 @@ struct dapx_xrc_domain {
 struct dapx_xrcd {
 	struct dapx_object obj;
 	struct dapx_xrc_domain *domain;
+	u32 domain_id;			/* also when it left */
 	struct list_head entry;		/* domain->xrcds */
 	u64 serial;
 };
@@ -550,19 +592,24 @@ struct dapx_xrc_buffer {
 };
 
 /* What each end of a connection may have on the way to it. */
-#define DAPX_XRC_CREDITS 8
-/*
- * More than a peer can have on its way to us: an answer to each segment that it may
- * have got since it last heard from us, and as often a word on new credits.
- */
-#define DAPX_XRC_ANSWERS (2 * DAPX_XRC_CREDITS + 2)
-/* What it has at least, so that those of all connections are there at any time. */
-#define DAPX_XRC_MIN_CREDITS 2
+#define DAPX_XRC_CREDITS 6
+/* 0.06 ms: for answers that are too many at once. */
+#define DAPX_XRC_ANSWER_TIMER 5
 
-int dapx_xrc_pd_get(struct dapx_device *dev);
-void dapx_xrc_pd_put(struct dapx_device *dev);
-struct dapx_xrc_buffer *dapx_xrc_buffer_create(struct ib_device *ibdev);
-void dapx_xrc_buffer_destroy(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer);
+/* Buffers that are lent, whoever shares them. */
+struct dapx_xrc_pool {
+	spinlock_t lock;		/* (bh) the list */
+	struct list_head buffers;
+};
+
+int dapx_xrc_get(struct dapx_device *dev);
+void dapx_xrc_put(struct dapx_device *dev);
+u32 dapx_xrc_min_credits(const struct dapx_device *dev);
+u32 dapx_xrc_answers(const struct dapx_device *dev);
+struct dapx_xrc_pool *dapx_xrc_pool_create(struct ib_device *ibdev);
+void dapx_xrc_pool_destroy(struct ib_device *ibdev, struct dapx_xrc_pool *pool);
+bool dapx_xrc_pool_take(struct dapx_xrc_pool *pool, struct list_head *to);
+void dapx_xrc_pool_give(struct dapx_xrc_pool *pool, struct dapx_xrc_buffer *buffer);
 int dapx_xrc_buffers_create(struct ib_device *ibdev, struct list_head *list, unsigned int count);
 void dapx_xrc_buffers_destroy(struct ib_device *ibdev, struct list_head *list);
 int dapx_xrc_post_recv(struct ib_qp *qp, struct dapx_xrc_buffer *buffer,
@@ -611,7 +658,7 @@ struct dapx_xrc_qp_info {
 int dapx_xrc_qps_each(struct dapx_xrc_domain *domain, u64 after, kuid_t user,
 		      int (*fn)(const struct dapx_xrc_qp_info *info, void *context),
 		      void *context);
-void dapx_xrc_pool_destroy(struct dapx_xrc_domain *domain);
+void dapx_xrc_domain_drain(struct dapx_xrc_domain *domain);
 
 /* ------------------------------------------------------------------- workq.c */
 
@@ -682,6 +729,7 @@ struct dapx_workq {
 	struct dapx_ring_view view;
 	enum dapx_workq_mode mode;
 	u32 head;			/* view.head is only written */
+	u64 taken;			/* entries; read without the lock */
 	u32 limit;
 	bool limited;			/* take nothing from @limit on */
 	bool corrupt;			/* the indices were impossible */
@@ -760,7 +808,8 @@ struct dapx_evd *dapx_send_evd(struct dapx_workq *wq);
 struct dapx_srq {
 	struct dapx_object obj;
 	struct dapx_pd *pd;
-	struct dapx_evd *evd;		/* asynchronous events; XRC: completions; or NULL */
+	struct dapx_evd *evd;		/* XRC: completions; or NULL */
+	struct dapx_evd *async_evd;	/* asynchronous events; or NULL */
 	struct ib_srq *ibsrq;		/* plain */
 	struct dapx_ring *ring;
 	struct dapx_workq rq;
@@ -792,14 +841,16 @@ void dapx_srq_complete(struct dapx_srq *srq, struct dapx_slot *slot, enum dapx_s
  * processes that poll. On the way out of an interrupt it runs at once.
  *
  * Called with the device's lock on the CQ: nothing is polled here. @work does
- * irq_poll_sched() for it.
+ * irq_poll_sched() for it. Returns whether it goes that way round.
  */
-static inline void dapx_cq_notify(struct ib_cq *cq, struct irq_work *work)
+static inline bool dapx_cq_notify(struct ib_cq *cq, struct irq_work *work)
 {
-	if (in_interrupt())
+	if (in_interrupt()) {
 		irq_poll_sched(&cq->iop);
-	else
-		irq_work_queue(work);
+		return false;
+	}
+	irq_work_queue(work);
+	return true;
 }
 
 /* ---------------------------------------------------------------------- qp.c */
@@ -830,7 +881,8 @@ struct dapx_ep {
 	struct dapx_srq *srq;
 	struct dapx_evd *request_evd;
 	struct dapx_evd *recv_evd;
-	struct dapx_evd *connect_evd;
+	struct dapx_evd *connect_evd;	/* or NULL */
+	struct dapx_evd *async_evd;	/* NULL: connect_evd */
 	struct dapx_ep_attr attr;
 	struct dapx_ring *ring;
 	u32 *state_word;
@@ -860,6 +912,10 @@ struct dapx_ep {
 	u32 remote_qp_num;
 	bool answered;			/* ep->lock; the peer accepted: its data are here */
 	bool established;		/* ep->lock; by the CM, and that event is posted */
+	bool peer_left;			/* ep->lock; it ends when all is acknowledged */
+	unsigned long received_at;	/* jiffies, and bit 0; the last message; 0: none */
+	u64 received;			/* messages; by the one who fetches them */
+	atomic_t binds;			/* that wait in @sq, or whose events wait for room */
 	u8 port;			/* QP number exchange */
 	u64 connect_deadline;
 
@@ -922,9 +978,10 @@ struct dapx_cm {
 	u32 backlog;
 
 	/* a request */
-	struct dapx_cm *listener;
+	struct dapx_cm *listener;	/* NULL: it was taken */
 	struct list_head entry;		/* listener->requests */
 	bool orphan;			/* the listener went while it was being answered */
+	int gone;			/* lock; why the peer gave up; 0: it did not */
 	struct dapx_ep *candidate;	/* reserved or made for it */
 	u8 responder_resources;
 	u8 initiator_depth;
@@ -939,6 +996,7 @@ struct dapx_cm {
 	struct dapx_event_node addr_event;
 	struct dapx_event_node route_event;
 	struct dapx_event_node request_event;
+	struct dapx_event_node gone_event;
 };
 
 extern const struct dapx_object_class dapx_cm_class;
@@ -949,6 +1007,7 @@ void dapx_cm_mark_sent(struct dapx_cm *cm);
 void dapx_cm_established(struct dapx_cm *cm);
 void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
 		       struct __kernel_sockaddr_storage *remote);
+int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb);
 void dapx_cm_release_ep(struct dapx_cm *cm);
 bool dapx_cm_claim_request(struct dapx_cm *cm);
 void dapx_cm_unclaim_request(struct dapx_cm *cm);
@@ -964,6 +1023,16 @@ bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr);
 
 /* ----------------------------------------------------------------- netlink.c */
 
+/* What a listener is told; the members that its event has. */
+struct dapx_happening {
+	enum dapx_genl_event event;
+	u32 handle;
+	u32 state;			/* or the cause */
+	u32 number;
+	u64 large;
+};
+
+void dapx_netlink_tell(struct dapx_context *ctx, const struct dapx_happening *what);
 int dapx_netlink_init(void);
 void dapx_netlink_exit(void);
 

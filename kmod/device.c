@@ -90,7 +90,9 @@ static int dapx_device_add(struct ib_device *ibdev)
 	xa_init_flags(&dev->xrc_srqs, XA_FLAGS_ALLOC1);
 	xa_init(&dev->xrc_keys);
 	dev->ibdev = ibdev;
+	strscpy(dev->name, dev_name(&ibdev->dev), sizeof(dev->name));
 	dev->silent_errors = ibdev->ops.driver_id == RDMA_DRIVER_RXE;
+	dev->acknowledges_late = ibdev->ops.driver_id == RDMA_DRIVER_RXE;
 	dev->iwarp = rdma_protocol_iwarp(ibdev, rdma_start_port(ibdev));
 	dev->max_msg_size = port.max_msg_sz;
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, dapx_device_event);
@@ -131,7 +133,7 @@ static void dapx_device_remove(struct ib_device *ibdev, void *client_data)
 		/* Stays on the list, and alive, until it is done: a close waits here too. */
 		dapx_context_get(ctx);
 		mutex_unlock(&dapx_devices_lock);
-		dapx_context_teardown(ctx, true);
+		dapx_context_teardown(ctx, DAPX_GENL_CAUSE_REMOVED);
 		dapx_device_detach(ctx);
 		dapx_context_put(ctx);
 		mutex_lock(&dapx_devices_lock);
@@ -142,8 +144,20 @@ static void dapx_device_remove(struct ib_device *ibdev, void *client_data)
 	kref_put(&dev->kref, dapx_device_release);
 }
 
+static void dapx_device_rename(struct ib_device *ibdev, void *client_data)
+{
+	struct dapx_device *dev;
+
+	mutex_lock(&dapx_devices_lock);
+	dev = dapx_device_find(ibdev);
+	if (dev)
+		strscpy_pad(dev->name, dev_name(&ibdev->dev), sizeof(dev->name));
+	mutex_unlock(&dapx_devices_lock);
+}
+
 static struct ib_client dapx_ib_client = {
 	.name = "dapx",
+	.rename = dapx_device_rename,
 	.add = dapx_device_add,
 	.remove = dapx_device_remove,
 };
@@ -208,12 +222,41 @@ void dapx_device_detach(struct dapx_context *ctx)
 int dapx_cmd_attach(struct dapx_ucmd *ucmd)
 {
 	struct dapx_attach *cmd = ucmd->cmd;
+	int ret;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
 	if (!cmd->device[0] || strnlen(cmd->device, sizeof(cmd->device)) == sizeof(cmd->device))
 		return -EINVAL;
-	return dapx_device_attach(ucmd->ctx, cmd->device);
+	ret = dapx_device_attach(ucmd->ctx, cmd->device);
+	if (!ret)
+		dapx_netlink_tell(ucmd->ctx, &(struct dapx_happening) {
+				  .event = DAPX_GENL_EVENT_CONTEXT_NEW });
+	return ret;
+}
+
+/* The device of @ctx, or NULL if it has none, or none any more; until dapx_device_unhold(). */
+struct ib_device *dapx_device_hold(const struct dapx_context *ctx)
+{
+	mutex_lock(&dapx_devices_lock);
+	return list_empty(&ctx->device_entry) ? NULL : ctx->dev->ibdev;
+}
+
+void dapx_device_unhold(void)
+{
+	mutex_unlock(&dapx_devices_lock);
+}
+
+/*
+ * Before a queue pair is put in error. rxe does not acknowledge any more then, not even a
+ * message that it has completed: its peer would repeat it in vain, and, asked for 7 retries,
+ * for ever. @received_at: jiffies with bit 0 set, or 0.
+ */
+void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long received_at)
+{
+	if (dev->acknowledges_late && received_at &&
+	    time_before(jiffies, received_at + DAPX_ACKNOWLEDGE_LATEST))
+		schedule_timeout_uninterruptible(DAPX_ACKNOWLEDGE_DELAY);
 }
 
 u64 dapx_device_caps(const struct dapx_device *dev)
@@ -257,11 +300,16 @@ int dapx_cmd_query_device(struct dapx_ucmd *ucmd)
 	struct dapx_device *dev = ucmd->ctx->dev;
 	const struct ib_device_attr *attrs = &dev->ibdev->attrs;
 	u32 max_depth = dapx_device_max_depth(dev);
+	struct ib_port_attr port;
+	int rc;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
 	if (memchr_inv(cmd->__reserved, 0, sizeof(cmd->__reserved)))
 		return -EINVAL;
+	rc = ib_query_port(dev->ibdev, rdma_start_port(dev->ibdev), &port);
+	if (rc)
+		return rc;
 
 	strscpy_pad(cmd->out_device, dev_name(&dev->ibdev->dev), sizeof(cmd->out_device));
 	cmd->out_caps = dapx_device_caps(dev);
@@ -281,6 +329,7 @@ int dapx_cmd_query_device(struct dapx_ucmd *ucmd)
 	cmd->out_max_connect_data = IB_CM_REQ_PRIVATE_DATA_SIZE - DAPX_CM_IP_HEADER_SIZE;
 	cmd->out_max_accept_data = IB_CM_REP_PRIVATE_DATA_SIZE;
 	cmd->out_max_reject_data = IB_CM_REJ_PRIVATE_DATA_SIZE;
+	cmd->out_active_mtu = ib_mtu_enum_to_int(port.active_mtu);
 	return dapx_respond(ucmd);
 }
 

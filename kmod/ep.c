@@ -4,6 +4,7 @@
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include <net/netlink.h>
 
 #include "dapx_private.h"
 #include "trace.h"
@@ -181,6 +182,10 @@ void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state)
 	WRITE_ONCE(ep->state, state);
 	/* For the process to read; what it writes there is never looked at. */
 	WRITE_ONCE(*ep->state_word, state);
+	dapx_netlink_tell(ep->obj.ctx, &(struct dapx_happening) {
+			  .event = DAPX_GENL_EVENT_EP_STATE,
+			  .handle = ep->obj.handle,
+			  .state = state });
 }
 
 /* After each change of state or of the queue pair's state. */
@@ -269,7 +274,8 @@ void dapx_ep_completed(struct dapx_ep *ep)
 	if (unlikely(READ_ONCE(ep->dead)) && !atomic_read(&ep->sq.outstanding) &&
 	    !atomic_read(&ep->rq.outstanding))
 		wake_up(&ep->drained);
-	if (unlikely(READ_ONCE(ep->state) == DAPX_EP_DISCONNECT_PENDING) &&
+	if (unlikely(READ_ONCE(ep->state) == DAPX_EP_DISCONNECT_PENDING ||
+		     READ_ONCE(ep->peer_left)) &&
 	    dapx_workq_idle(&ep->sq))
 		dapx_ep_queue(ep, DAPX_EP_TODO_DISCONNECT);
 }
@@ -311,13 +317,21 @@ static void dapx_cq_irq_work(struct irq_work *work)
 static void dapx_cq_handler(struct ib_cq *cq, void *context)
 {
 	struct dapx_ep *ep = context;
+	struct dapx_evd *recv_evd = READ_ONCE(ep->recv_evd);
+	struct dapx_evd *request_evd = READ_ONCE(ep->request_evd);
 
-	dapx_cq_notify(cq, &ep->cq_irq_work);
+	if (!dapx_cq_notify(cq, &ep->cq_irq_work))
+		return;
+	if (recv_evd)
+		dapx_evd_expect(recv_evd);
+	if (request_evd && request_evd != recv_evd)
+		dapx_evd_expect(request_evd);
 }
 
 static void dapx_qp_event(struct ib_event *event, void *context)
 {
 	struct dapx_ep *ep = context;
+	struct dapx_evd *evd;
 	unsigned long flags;
 
 	switch (event->event) {
@@ -326,7 +340,8 @@ static void dapx_qp_event(struct ib_event *event, void *context)
 		break;
 	case IB_EVENT_QP_FATAL:
 		spin_lock_irqsave(&ep->lock, flags);
-		if (!ep->dead && ep->connect_evd && !READ_ONCE(ep->async.pending)) {
+		evd = ep->async_evd ? ep->async_evd : ep->connect_evd;
+		if (!ep->dead && evd && !READ_ONCE(ep->async.pending)) {
 			ep->async.solicited = true;
 			ep->async.event = (struct dapx_event) {
 				.type = DAPX_EVENT_ASYNC,
@@ -334,7 +349,7 @@ static void dapx_qp_event(struct ib_event *event, void *context)
 				.user_data = ep->obj.user_data,
 				.async.what = DAPX_ASYNC_EP_ERROR,
 			};
-			dapx_evd_post(ep->connect_evd, &ep->async);
+			dapx_evd_post(evd, &ep->async);
 		}
 		spin_unlock_irqrestore(&ep->lock, flags);
 		dapx_ep_broken(ep);
@@ -395,7 +410,7 @@ static int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_e
 	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
 	struct ib_pd *ibpd = ep->xrc ? ep->obj.ctx->dev->xrc_pd : pd->ibpd;
 	u32 send_depth = ep->xrc ? DAPX_XRC_CREDITS : ep->attr.send_depth;
-	u32 recv_depth = ep->xrc ? DAPX_XRC_ANSWERS :
+	u32 recv_depth = ep->xrc ? dapx_xrc_answers(ep->obj.ctx->dev) :
 			 ep->srq ? ep->srq->rq.view.depth : ep->attr.recv_depth;
 	bool lazy = ep->attr.flags & DAPX_EP_SOLICITED && recv_depth;
 	struct ib_qp_init_attr attr = {
@@ -412,20 +427,22 @@ static int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_e
 		.qp_type = IB_QPT_RC,
 	};
 	struct ib_cq_init_attr cq_attr = { .cqe = recv_depth };
+	const char *owner = ep->obj.ctx->owner;
 	int ret;
 
 	ret = dapx_ep_map_inline(ep);
 	if (ret)
 		return ret;
 	/* Sized by this endpoint's own rings: it cannot overflow. */
-	out->cq = ib_alloc_cq_any(ibdev, ep, send_depth + (lazy ? 0 : recv_depth),
-				  IB_POLL_SOFTIRQ);
+	out->cq = __ib_alloc_cq_any(ibdev, ep, send_depth + (lazy ? 0 : recv_depth),
+				    IB_POLL_SOFTIRQ, owner);
 	if (IS_ERR(out->cq))
 		return PTR_ERR(out->cq);
 	out->cq->comp_handler = dapx_cq_handler;
 	out->recv_cq = NULL;
 	if (lazy) {
-		out->recv_cq = ib_create_cq(ibdev, dapx_ep_recv_cq_handler, NULL, ep, &cq_attr);
+		out->recv_cq = __ib_create_cq(ibdev, dapx_ep_recv_cq_handler, NULL, ep, &cq_attr,
+					      owner);
 		if (IS_ERR(out->recv_cq)) {
 			ret = PTR_ERR(out->recv_cq);
 			goto err_cq;
@@ -434,7 +451,7 @@ static int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_e
 	}
 	attr.send_cq = out->cq;
 	attr.recv_cq = lazy ? out->recv_cq : out->cq;
-	out->qp = ib_create_qp(ibpd, &attr);
+	out->qp = ib_create_qp_kernel(ibpd, &attr, owner);
 	if (IS_ERR(out->qp)) {
 		ret = PTR_ERR(out->qp);
 		goto err_recv_cq;
@@ -712,9 +729,16 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 	ret = dapx_evd_use(ctx, cmd->request_evd, &ep->request_evd);
 	if (ret)
 		return ret;
-	ret = dapx_evd_use(ctx, cmd->connect_evd, &ep->connect_evd);
-	if (ret)
-		return ret;
+	if (cmd->connect_evd) {
+		ret = dapx_evd_use(ctx, cmd->connect_evd, &ep->connect_evd);
+		if (ret)
+			return ret;
+	}
+	if (cmd->async_evd) {
+		ret = dapx_evd_use(ctx, cmd->async_evd, &ep->async_evd);
+		if (ret)
+			return ret;
+	}
 	if (cmd->xrcd) {
 		if (!ep->xrc)
 			return -EINVAL;
@@ -740,8 +764,6 @@ int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	if (cmd->__reserved)
-		return -EINVAL;
 	if (cmd->srq) {
 		/* Before sizes are looked at, of which it forbids some. */
 		struct dapx_object *srq = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
@@ -792,6 +814,9 @@ void dapx_ep_stop(struct dapx_ep *ep)
 	unsigned long flags;
 	bool dead;
 
+	/* Before it is marked: meanwhile it goes on as it did. */
+	if (READ_ONCE(ep->qp_state) != IB_QPS_ERR && !READ_ONCE(ep->dead))
+		dapx_device_let_acknowledge(ep->obj.ctx->dev, READ_ONCE(ep->received_at));
 	spin_lock_irqsave(&ep->lock, flags);
 	dead = ep->dead;
 	ep->dead = true;
@@ -833,6 +858,8 @@ static void dapx_ep_drop_events(struct dapx_ep *ep)
 		dapx_evd_drop(ep->recv_evd, &ep->obj);
 	if (ep->connect_evd)
 		dapx_evd_drop(ep->connect_evd, &ep->obj);
+	if (ep->async_evd)
+		dapx_evd_drop(ep->async_evd, &ep->obj);
 }
 
 /*
@@ -871,6 +898,9 @@ static void dapx_ep_dismantle(struct dapx_ep *ep)
 	if (ep->cm)
 		dapx_cm_release_ep(ep->cm);
 	ep->cm = NULL;
+	dapx_netlink_tell(ep->obj.ctx, &(struct dapx_happening) {
+			  .event = DAPX_GENL_EVENT_EP_GONE,
+			  .handle = ep->obj.handle });
 }
 
 static void dapx_ep_destroy(struct dapx_object *obj)
@@ -881,6 +911,8 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 	dapx_xrc_sender_destroy(ep);
 	dapx_ep_unmap_inline(ep);
 	dapx_ep_set_recv_evd(ep, NULL);
+	if (ep->async_evd)
+		dapx_object_unuse(&ep->async_evd->obj);
 	if (ep->connect_evd)
 		dapx_object_unuse(&ep->connect_evd->obj);
 	if (ep->request_evd)
@@ -910,6 +942,8 @@ static void dapx_ep_renew(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 	ep->peer_data_len = 0;
 	ep->answered = false;
 	ep->established = false;
+	ep->peer_left = false;
+	ep->received_at = 0;
 	ep->dead = false;
 	dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
 	spin_unlock_irq(&ep->lock);
@@ -958,6 +992,26 @@ static u32 dapx_ep_object_state(struct dapx_object *obj)
 	return READ_ONCE(dapx_ep_of(obj)->state);
 }
 
+static int dapx_ep_describe(struct dapx_object *obj, struct sk_buff *skb)
+{
+	struct dapx_ep *ep = dapx_ep_of(obj);
+
+	if (READ_ONCE(ep->dead))
+		return 0;
+	if ((ep->pd && nla_put_u32(skb, DAPX_OBJECT_ATTR_PD, ep->pd->obj.handle)) ||
+	    (ep->srq && nla_put_u32(skb, DAPX_OBJECT_ATTR_SRQ, ep->srq->obj.handle)) ||
+	    (ep->qp && nla_put_u32(skb, DAPX_OBJECT_ATTR_QP, ep->qp->qp_num)) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_REMOTE_QP, READ_ONCE(ep->remote_qp_num)) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_REQUESTS, atomic_read(&ep->sq.outstanding)) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_RECEIVES, atomic_read(&ep->rq.outstanding)) ||
+	    nla_put_u64_64bit(skb, DAPX_OBJECT_ATTR_POSTED, READ_ONCE(ep->sq.taken),
+			      DAPX_OBJECT_ATTR_PAD) ||
+	    nla_put_u64_64bit(skb, DAPX_OBJECT_ATTR_RECEIVED, READ_ONCE(ep->received),
+			      DAPX_OBJECT_ATTR_PAD))
+		return -EMSGSIZE;
+	return ep->cm ? dapx_cm_put_addresses(ep->cm, skb) : 0;
+}
+
 const struct dapx_object_class dapx_ep_class = {
 	.type = DAPX_OBJECT_EP,
 	.size = sizeof(struct dapx_ep),
@@ -965,6 +1019,7 @@ const struct dapx_object_class dapx_ep_class = {
 	.destroy = dapx_ep_destroy,
 	.release = dapx_ep_release,
 	.state = dapx_ep_object_state,
+	.describe_locked = dapx_ep_describe,
 };
 
 /* ------------------------------------------------------------------ commands */
@@ -1044,8 +1099,6 @@ int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	if (cmd->__reserved)
-		return -EINVAL;
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
@@ -1054,6 +1107,7 @@ int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
 	cmd->out_request_evd = ep->request_evd ? dapx_handle_of(&ep->request_evd->obj) : 0;
 	cmd->out_recv_evd = ep->recv_evd ? dapx_handle_of(&ep->recv_evd->obj) : 0;
 	cmd->out_connect_evd = ep->connect_evd ? dapx_handle_of(&ep->connect_evd->obj) : 0;
+	cmd->out_async_evd = ep->async_evd ? dapx_handle_of(&ep->async_evd->obj) : 0;
 	cmd->out_user_data = ep->obj.user_data;
 	cmd->out_attr = ep->attr;
 	cmd->out_qp_num = ep->qp ? ep->qp->qp_num : 0;
@@ -1212,8 +1266,11 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 		ep->attr.max_dest_rd_atomic = cmd->max_dest_rd_atomic;
 	}
 	/* Events that waited for room in an EVD that is no longer ours. */
-	if (change.connect_evd)
-		dapx_evd_drop(container_of(change.connect_evd, struct dapx_evd, obj), &ep->obj);
+	if (change.connect_evd) {
+		evd = container_of(change.connect_evd, struct dapx_evd, obj);
+		if (evd != ep->async_evd)
+			dapx_evd_drop(evd, &ep->obj);
+	}
 	ret = 0;
 out:
 	dapx_ep_change_drop(&change);
@@ -1251,6 +1308,8 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 		attr.qp_access_flags = dapx_ep_access_flags(ep);
 	if (ep->xrc && mask & IB_QP_RQ_PSN)
 		attr.rq_psn = dapx_xrc_answer_psn(step->dest_qp_num, ep->qp->qp_num);
+	if (ep->xrc && mask & IB_QP_MIN_RNR_TIMER)
+		attr.min_rnr_timer = DAPX_XRC_ANSWER_TIMER;
 	if (ep->xrc && mask & IB_QP_RNR_RETRY) {
 		dapx_xrc_sender_set_retries(ep, step->rnr_retry);
 		attr.rnr_retry = 7;

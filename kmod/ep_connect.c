@@ -192,6 +192,28 @@ static bool dapx_ep_disconnected(struct dapx_ep *ep)
 	return true;
 }
 
+/*
+ * The peer has said goodbye. Requests that it has received may be acknowledged yet: rxe
+ * completes a receive first, and a goodbye goes another way. For a moment they may succeed.
+ */
+static bool dapx_ep_awaits_acknowledgements(struct dapx_ep *ep)
+{
+	bool awaits = false;
+
+	spin_lock_irq(&ep->lock);
+	if (!ep->dead && !ep->obj.ctx->dev->iwarp && atomic_read(&ep->sq.outstanding) &&
+	    (ep->state == DAPX_EP_CONNECTED || ep->state == DAPX_EP_DISCONNECT_PENDING)) {
+		WRITE_ONCE(ep->peer_left, true);
+		queue_delayed_work(dapx_wq, &ep->deadline, DAPX_ACKNOWLEDGE_TIME);
+		awaits = true;
+	}
+	spin_unlock_irq(&ep->lock);
+	if (awaits)
+		/* They may have come by now. */
+		dapx_ep_completed(ep);
+	return awaits;
+}
+
 /* Before the first message: to a peer that does not speak XRC, it would be garbage. */
 static bool dapx_ep_peer_speaks(struct dapx_ep *ep, const struct rdma_conn_param *conn)
 {
@@ -218,7 +240,9 @@ static u32 dapx_ep_failure(int error)
 	case -ETIMEDOUT:
 		return DAPX_CONNECTION_TIMED_OUT;
 	case -ECONNREFUSED:
-		/* iWARP: no listener's port */
+	case -ECONNRESET:
+	case -EPIPE:
+		/* iWARP: no listener's port, or it went before it read the request */
 	case -EPROTO:
 		/* XRC: somebody listens, to something else */
 		return DAPX_CONNECTION_NON_PEER_REJECTED;
@@ -305,11 +329,13 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		dapx_ep_disconnected(ep);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
+		/* Only who is connected says goodbye; its word for that may be lost, or be late. */
+		dapx_ep_connected(ep);
 		/* An iWARP stream that was reset. */
 		if (ep->obj.ctx->dev->iwarp && event->status)
 			dapx_ep_broken(ep);
 		/* Also answers the peer, who waits for it. */
-		else if (dapx_ep_disconnected(ep))
+		else if (!dapx_ep_awaits_acknowledgements(ep) && dapx_ep_disconnected(ep))
 			rdma_disconnect(id);
 		break;
 	default:
@@ -325,6 +351,11 @@ void dapx_ep_deadline(struct work_struct *work)
 	struct dapx_ep *ep = container_of(to_delayed_work(work), struct dapx_ep, deadline);
 	bool expired = false;
 
+	if (READ_ONCE(ep->peer_left)) {
+		if (dapx_ep_disconnected(ep))
+			dapx_cm_disconnect(ep->cm);
+		return;
+	}
 	spin_lock_irq(&ep->lock);
 	if (ep->state == DAPX_EP_ACTIVE_PENDING) {
 		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
@@ -627,16 +658,19 @@ out:
 
 /* ---------------------------------------------------------------- disconnect */
 
-/* Graceful: all requests are done. In ep->work. */
+/* All requests are done, as a graceful disconnect wants it, or one of the peer. In ep->work. */
 void dapx_ep_disconnect_drained(struct dapx_ep *ep)
 {
-	if (READ_ONCE(ep->state) != DAPX_EP_DISCONNECT_PENDING || !dapx_workq_idle(&ep->sq))
+	bool peer_left = READ_ONCE(ep->peer_left);
+
+	if (!peer_left && READ_ONCE(ep->state) != DAPX_EP_DISCONNECT_PENDING)
 		return;
-	/* With a CM id, the end is when the peer has answered. */
-	if (ep->cm)
-		dapx_cm_disconnect(ep->cm);
-	else
-		dapx_ep_disconnected(ep);
+	if (!dapx_workq_idle(&ep->sq))
+		return;
+	/* With a CM id, the end of one's own is when the peer has answered. */
+	if ((peer_left || !ep->cm) && !dapx_ep_disconnected(ep))
+		return;
+	dapx_cm_disconnect(ep->cm);
 }
 
 static int dapx_ep_disconnect_graceful(struct dapx_ep *ep)
@@ -686,6 +720,7 @@ int dapx_cmd_ep_disconnect(struct dapx_ucmd *ucmd)
 			ret = dapx_ep_disconnect_graceful(ep);
 			break;
 		}
+		dapx_device_let_acknowledge(ep->obj.ctx->dev, READ_ONCE(ep->received_at));
 		fallthrough;
 	case DAPX_EP_DISCONNECT_PENDING:
 		if (abrupt && dapx_ep_disconnected(ep))

@@ -7,10 +7,13 @@
 #include <linux/log2.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <net/netlink.h>
 
 #include "dapx_private.h"
 
-#define DAPX_EVD_ENTRIES_OFF ALIGN(DAPX_RING_CONTROL_SIZE, 64)
+/* The word by which the process arms the eventfd, on a line of its own. */
+#define DAPX_EVD_ARM_OFF DAPX_RING_CONTROL_SIZE
+#define DAPX_EVD_ENTRIES_OFF (DAPX_EVD_ARM_OFF + DAPX_RING_LINE)
 
 void dapx_event_node_init(struct dapx_event_node *node, struct dapx_object *owner,
 			  void (*gone)(struct dapx_event_node *node))
@@ -93,6 +96,43 @@ static void dapx_evd_wake(struct dapx_evd *evd)
 }
 
 /*
+ * An event is on its way, and may be here before a thread that sleeps is awake: so it may
+ * begin to wake. If it is there first, it goes back to sleep. Any context.
+ */
+void dapx_evd_expect(struct dapx_evd *evd)
+{
+	dapx_evd_wake(evd);
+}
+
+static u32 *dapx_evd_arm_word(const struct dapx_ring *ring)
+{
+	return ring->va + DAPX_EVD_ARM_OFF;
+}
+
+/* An event is there: in the ring, or in the backlog, which the flags tell of. */
+static void dapx_evd_signal(struct dapx_evd *evd)
+{
+	u32 *armed;
+
+	lockdep_assert_held(&evd->lock);
+	if (!evd->eventfd)
+		return;
+	if (evd->eventfd_once) {
+		armed = dapx_evd_arm_word(evd->ring);
+		/*
+		 * The process arms, then looks for events; we show the event, then look
+		 * whether it armed. One of us sees the other.
+		 */
+		smp_mb();
+		if (!READ_ONCE(*armed))
+			return;
+		/* Before the signal: whoever hears it may arm again at once. */
+		WRITE_ONCE(*armed, 0);
+	}
+	eventfd_signal(evd->eventfd);
+}
+
+/*
  * Delivers an event, now or when there is room. The node belongs to the EVD until
  * its gone() is called.
  */
@@ -107,6 +147,7 @@ void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
 		return;
 	}
 	node->pending = true;
+	WRITE_ONCE(evd->events, evd->events + 1);
 	if (!list_empty(&evd->backlog) || !dapx_evd_put(evd, node)) {
 		list_add_tail(&node->entry, &evd->backlog);
 		dapx_evd_update_flags(evd);
@@ -118,8 +159,7 @@ void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
 		dapx_evd_flush_locked(evd);
 	}
 	WRITE_ONCE(evd->unread, dapx_evd_count(evd));
-	if (evd->eventfd)
-		eventfd_signal(evd->eventfd);
+	dapx_evd_signal(evd);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	dapx_evd_wake(evd);
 }
@@ -254,6 +294,7 @@ static int dapx_evd_ring_create(struct dapx_context *ctx, u32 depth, struct dapx
 	*ring = new;
 	dapx_ring_view_init(view, new, 0, DAPX_EVD_ENTRIES_OFF, depth,
 			    sizeof(struct dapx_event), layout);
+	layout->arm_off = DAPX_EVD_ARM_OFF;
 	return 0;
 }
 
@@ -332,11 +373,33 @@ static void dapx_evd_release(struct dapx_object *obj)
 	dapx_ring_destroy(evd->ring);
 }
 
+static int dapx_evd_describe(struct dapx_object *obj, struct sk_buff *skb)
+{
+	struct dapx_evd *evd = container_of(obj, struct dapx_evd, obj);
+	u32 depth, unread;
+	bool waiting;
+
+	/* A resize changes the ring. */
+	spin_lock_irq(&evd->lock);
+	depth = evd->view.depth;
+	unread = min(dapx_evd_count(evd), depth);
+	waiting = !list_empty(&evd->backlog);
+	spin_unlock_irq(&evd->lock);
+	if (nla_put_u32(skb, DAPX_OBJECT_ATTR_DEPTH, depth) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_UNREAD, unread) ||
+	    (waiting && nla_put_flag(skb, DAPX_OBJECT_ATTR_FULL)) ||
+	    nla_put_u64_64bit(skb, DAPX_OBJECT_ATTR_EVENTS, READ_ONCE(evd->events),
+			      DAPX_OBJECT_ATTR_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
 const struct dapx_object_class dapx_evd_class = {
 	.type = DAPX_OBJECT_EVD,
 	.size = sizeof(struct dapx_evd),
 	.destroy = dapx_evd_destroy,
 	.release = dapx_evd_release,
+	.describe = dapx_evd_describe,
 };
 
 static struct dapx_evd *dapx_evd_get(struct dapx_context *ctx, u32 handle)
@@ -490,6 +553,7 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 			       sizeof(struct dapx_event));
 		*view.head = evd->tail - count;
 		*view.tail = evd->tail;
+		*dapx_evd_arm_word(ring) = READ_ONCE(*dapx_evd_arm_word(evd->ring));
 		WRITE_ONCE(*old.flags, DAPX_RING_DEAD);
 		evd->view = view;
 		old_ring = evd->ring;
@@ -518,7 +582,7 @@ int dapx_cmd_evd_eventfd(struct dapx_ucmd *ucmd)
 	unsigned long flags;
 	int ret = 0;
 
-	if (cmd->flags)
+	if (cmd->flags & ~DAPX_EVENTFD_ONCE)
 		return -EOPNOTSUPP;
 	evd = dapx_evd_get(ucmd->ctx, cmd->evd);
 	if (IS_ERR(evd))
@@ -533,6 +597,7 @@ int dapx_cmd_evd_eventfd(struct dapx_ucmd *ucmd)
 	}
 	spin_lock_irqsave(&evd->lock, flags);
 	swap(evd->eventfd, eventfd);
+	evd->eventfd_once = cmd->flags & DAPX_EVENTFD_ONCE;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (atomic_read(&evd->lazy_sources))
 		dapx_evd_fetch_lazy(evd);
@@ -575,8 +640,8 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 		ret = -EBADMSG;
 	else if (!list_empty(&evd->backlog) || !dapx_evd_put(evd, &node))
 		ret = -EAGAIN;
-	else if (evd->eventfd)
-		eventfd_signal(evd->eventfd);
+	else
+		dapx_evd_signal(evd);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (!ret)
 		dapx_evd_wake(evd);

@@ -6,7 +6,8 @@
 set -euo pipefail
 
 kdir=$1
-out=$2
+mkdir -p "$2"
+out=$(cd "$2" && pwd)
 work=$out/kcompat
 mkdir -p "$work"
 
@@ -28,6 +29,8 @@ probe have_eventfd_signal_one_arg '#include <linux/eventfd.h>' \
 	'eventfd_signal((struct eventfd_ctx *)NULL);'
 probe have_hrtimer_setup '#include <linux/hrtimer.h>' \
 	'hrtimer_setup((struct hrtimer *)NULL, NULL, CLOCK_MONOTONIC, HRTIMER_MODE_REL);'
+probe have_netlink_broadcast_filtered '#include <linux/netlink.h>' \
+	'netlink_broadcast_filtered(NULL, NULL, 0, 0, GFP_KERNEL, NULL, NULL);'
 
 : >"$work/Kbuild"
 for name in "${names[@]}"; do

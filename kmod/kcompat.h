@@ -7,8 +7,10 @@
 #define _DAPX_KCOMPAT_H
 
 #include <linux/eventfd.h>
+#include <linux/file.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/netlink.h>
 
 #include "kcompat_config.h"
 
@@ -32,6 +34,11 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 #define eventfd_signal(ctx) eventfd_signal(ctx, 1)
 #endif
 
+/* Linux 6.12 */
+#ifndef fd_file
+#define fd_file(f) ((f).file)
+#endif
+
 /* Linux 6.13 */
 #ifndef HAVE_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
@@ -40,6 +47,23 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 {
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
+}
+#endif
+
+/*
+ * Linux 6.5. Before, who gets a message cannot be chosen among the listeners: so they need the
+ * right to see all.
+ */
+#ifdef HAVE_NETLINK_BROADCAST_FILTERED
+#define DAPX_LISTENER_NEEDS 0
+#else
+#define DAPX_LISTENER_NEEDS GENL_MCAST_CAP_NET_ADMIN
+static inline int netlink_broadcast_filtered(struct sock *from, struct sk_buff *skb, u32 portid,
+					     u32 group, gfp_t gfp,
+					     int (*filter)(struct sock *sk, struct sk_buff *skb,
+							   void *data), void *data)
+{
+	return netlink_broadcast(from, skb, portid, group, gfp);
 }
 #endif
 

@@ -6,6 +6,7 @@
 #include <linux/log2.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include "dapx_private.h"
@@ -114,7 +115,31 @@ static const struct dapx_ioctl_op dapx_ioctl_ops[] = {
 	DAPX_OP(XRC_QP_MODIFY, dapx_cmd_xrc_qp_modify, dapx_xrc_qp_modify, qp),
 	DAPX_OP(XRC_QP_ACCEPT, dapx_cmd_xrc_qp_accept, dapx_xrc_qp_accept, private_data),
 	DAPX_OP(XRC_QP_QUERY, dapx_cmd_xrc_qp_query, dapx_xrc_qp_query, out_qp),
+	DAPX_OP(MR_MODIFY, dapx_cmd_mr_modify, dapx_mr_modify, __reserved),
+	DAPX_OP(CM_TAKE, dapx_cmd_cm_take, dapx_cm_take, user_data),
 };
+
+/*
+ * siw flushes the signals of a caller that has to wait for it, SIGKILL among them. Of a process
+ * that is being killed, this thread would live on, and nothing could kill it any more. What the
+ * kernel killed stays killed, be it for another thread's execve().
+ */
+static void dapx_stay_killed(void)
+{
+	const struct task_struct *exec = READ_ONCE(current->signal->group_exec_task);
+	struct sighand_struct *sighand;
+
+	if (likely(!(READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT) &&
+		   (!exec || exec == current)))
+		return;
+	if (current->flags & PF_EXITING || fatal_signal_pending(current))
+		return;
+	sighand = rcu_dereference_protected(current->sighand, true);
+	spin_lock_irq(&sighand->siglock);
+	sigaddset(&current->pending.signal, SIGKILL);
+	recalc_sigpending();
+	spin_unlock_irq(&sighand->siglock);
+}
 
 static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -155,6 +180,7 @@ static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long a
 	else
 		ret = -EBADFD;
 	dapx_context_leave(ctx);
+	dapx_stay_killed();
 	return ret;
 }
 
@@ -182,6 +208,7 @@ static int dapx_fops_open(struct inode *inode, struct file *file)
 static int dapx_fops_release(struct inode *inode, struct file *file)
 {
 	dapx_context_close(file->private_data);
+	dapx_stay_killed();
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <net/netlink.h>
 
 #include "dapx_private.h"
 
@@ -70,7 +71,8 @@ struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 acc
 	flags = dapx_access_to_ib(access);
 	for (;;) {
 		ibmr = ib_reg_user_mr(pd->ibpd, addr, length, addr, flags);
-		if (IS_ERR(ibmr) || !keys ||
+		/* Without rights for peers there is no key; rxe of 6.1 has 0 for it. */
+		if (IS_ERR(ibmr) || !keys || !(access & DAPX_ACCESS_REMOTE) ||
 		    (window ? dapx_keys_take(keys, ibmr->rkey) : !dapx_keys_used(keys, ibmr->rkey)))
 			break;
 		/* Kept until there is a better one, so that the device does not choose it again. */
@@ -85,37 +87,43 @@ struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 acc
 	return ibmr;
 }
 
-/* For XRC: pages that the module may copy to and from, and a key by which peers find them. */
+/*
+ * For XRC: pages that the module may copy to and from, and a key by which peers find them.
+ * Others may look at the MR already: the pages are shown last.
+ */
 static int dapx_mr_pin(struct dapx_mr *mr)
 {
 	struct dapx_device *dev = mr->obj.ctx->dev;
+	struct dapx_pinned *pinned;
 	int ret;
 
-	mr->pinned = dapx_pinned_create(dev->ibdev, mr->addr, mr->length,
-					mr->access & DAPX_ACCESS_LOCAL_WRITE);
-	if (IS_ERR(mr->pinned)) {
-		ret = PTR_ERR(mr->pinned);
-		mr->pinned = NULL;
-		return ret;
+	pinned = dapx_pinned_create(dev->ibdev, mr->addr, mr->length,
+				    mr->access & DAPX_ACCESS_LOCAL_WRITE);
+	if (IS_ERR(pinned)) {
+		ret = PTR_ERR(pinned);
+		return ret == -EFAULT ? dapx_mr_pin_error(mr->addr, mr->length) : ret;
 	}
-	if (!mr->rkey)
-		return 0;
-	ret = xa_insert(&dev->xrc_keys, mr->rkey, mr, GFP_KERNEL_ACCOUNT);
-	if (ret) {
-		dapx_pinned_destroy(mr->pinned);
-		mr->pinned = NULL;
+	if (mr->rkey) {
+		ret = xa_insert(&dev->xrc_keys, mr->rkey, mr, GFP_KERNEL_ACCOUNT);
+		if (ret) {
+			dapx_pinned_destroy(pinned);
+			return ret;
+		}
 	}
-	return ret;
+	rcu_assign_pointer(mr->pinned, pinned);
+	return 0;
 }
 
 /* No process and no peer finds it any more; copies that are going on are waited for. */
 static void dapx_mr_unpin(struct dapx_mr *mr)
 {
-	if (!mr->pinned)
+	struct dapx_pinned *pinned = rcu_dereference_protected(mr->pinned, true);
+
+	if (!pinned)
 		return;
 	if (mr->rkey)
 		xa_erase(&mr->obj.ctx->dev->xrc_keys, mr->rkey);
-	dapx_pinned_destroy(mr->pinned);
+	dapx_pinned_destroy(pinned);
 }
 
 int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
@@ -207,11 +215,40 @@ err_pd:
 	return ret;
 }
 
+int dapx_cmd_mr_modify(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_mr_modify *cmd = ucmd->cmd;
+	struct dapx_object *obj;
+	struct dapx_mr *mr;
+	int ret = 0;
+
+	if (cmd->flags & ~DAPX_MR_XRC)
+		return -EOPNOTSUPP;
+	if (!cmd->flags || cmd->__reserved)
+		return -EINVAL;
+	obj = dapx_object_get(ucmd->ctx, cmd->mr, DAPX_OBJECT_MR);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	mr = container_of(obj, struct dapx_mr, obj);
+	mutex_lock(&obj->mutex);
+	if (mr->dead)
+		ret = -ENOENT;
+	else if (!rcu_access_pointer(mr->pinned))
+		ret = dapx_mr_pin(mr);
+	mutex_unlock(&obj->mutex);
+	dapx_object_put(obj);
+	return ret;
+}
+
 static void dapx_mr_destroy(struct dapx_object *obj)
 {
 	struct dapx_mr *mr = container_of(obj, struct dapx_mr, obj);
 	int ret;
 
+	/* A command that found it while it had a handle adds nothing any more. */
+	mutex_lock(&obj->mutex);
+	mr->dead = true;
+	mutex_unlock(&obj->mutex);
 	xa_erase(&obj->ctx->mrs, obj->handle);
 	dapx_mr_unpin(mr);
 	/* Removes the keys and waits for the packet that is being copied. */
@@ -221,11 +258,25 @@ static void dapx_mr_destroy(struct dapx_object *obj)
 	dapx_object_unuse(&mr->pd->obj);
 }
 
+static int dapx_mr_describe(struct dapx_object *obj, struct sk_buff *skb)
+{
+	struct dapx_mr *mr = container_of(obj, struct dapx_mr, obj);
+
+	if (mr->dead)
+		return 0;
+	if (nla_put_u32(skb, DAPX_OBJECT_ATTR_PD, mr->pd->obj.handle) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_ACCESS, mr->access) ||
+	    nla_put_u64_64bit(skb, DAPX_OBJECT_ATTR_LENGTH, mr->length, DAPX_OBJECT_ATTR_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
 const struct dapx_object_class dapx_mr_class = {
 	.type = DAPX_OBJECT_MR,
 	.size = sizeof(struct dapx_mr),
 	.rcu = true,
 	.destroy = dapx_mr_destroy,
+	.describe_locked = dapx_mr_describe,
 };
 
 /* What user space may name, a handle and an address; under RCU. NULL: not for this. */
@@ -275,7 +326,7 @@ bool dapx_mr_copyable(struct dapx_context *ctx, struct dapx_pd *pd, const struct
 
 	rcu_read_lock();
 	mr = dapx_mr_find(ctx, pd, sge, write);
-	copyable = mr && mr->pinned;
+	copyable = mr && rcu_access_pointer(mr->pinned);
 	rcu_read_unlock();
 	return copyable;
 }
@@ -284,65 +335,77 @@ bool dapx_mr_copyable(struct dapx_context *ctx, struct dapx_pd *pd, const struct
 bool dapx_mr_copy(struct dapx_context *ctx, struct dapx_pd *pd, const struct dapx_sge *sge,
 		  void *buffer, bool write)
 {
+	struct dapx_pinned *pinned;
 	struct dapx_mr *mr;
 	bool found;
 	u64 offset;
 
 	rcu_read_lock();
 	mr = dapx_mr_find(ctx, pd, sge, write);
-	found = mr && mr->pinned && dapx_pinned_get(mr->pinned);
+	pinned = mr ? rcu_dereference(mr->pinned) : NULL;
+	found = pinned && dapx_pinned_get(pinned);
 	if (found) {
 		/* Softirqs are off, or this is one: the MR's end waits for us, not for RCU. */
 		offset = sge->addr - mr->addr;
-		dapx_pinned_copy(mr->pinned, offset, buffer, sge->length, write);
-		dapx_pinned_put(mr->pinned);
+		dapx_pinned_copy(pinned, offset, buffer, sge->length, write);
+		dapx_pinned_put(pinned);
 	}
 	rcu_read_unlock();
 	return found;
 }
 
-/* XRC: what a peer may name, a key and an address: @length bytes of @pd's, with that right. */
-static struct dapx_mr *dapx_mr_find_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 length,
-					u32 access)
+/*
+ * XRC: what a peer may name, a key and an address: @length bytes of @pd's, with that right.
+ * Under RCU; @offset is where they begin.
+ */
+static struct dapx_pinned *dapx_mr_find_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 length,
+					    u32 access, u64 *offset)
 {
 	struct dapx_mr *mr = xa_load(&pd->obj.ctx->dev->xrc_keys, rkey);
+	struct dapx_pinned *pinned;
 
 	if (!mr || mr->pd != pd || !(mr->access & access))
 		return NULL;
 	if (addr < mr->addr || addr - mr->addr > mr->length ||
 	    length > mr->length - (addr - mr->addr))
 		return NULL;
-	return dapx_pinned_get(mr->pinned) ? mr : NULL;
+	*offset = addr - mr->addr;
+	/* The key is there before the pages are. */
+	pinned = rcu_dereference(mr->pinned);
+	return pinned && dapx_pinned_get(pinned) ? pinned : NULL;
 }
 
 /* The part at @offset of a range that a peer names is copied. */
 bool dapx_mr_copy_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 total, u32 offset,
 			 void *buffer, u32 length, bool write)
 {
-	struct dapx_mr *mr;
+	struct dapx_pinned *pinned;
+	u64 start;
 
 	rcu_read_lock();
-	mr = dapx_mr_find_key(pd, rkey, addr, total,
-			      write ? DAPX_ACCESS_REMOTE_WRITE : DAPX_ACCESS_REMOTE_READ);
-	if (mr) {
-		dapx_pinned_copy(mr->pinned, addr - mr->addr + offset, buffer, length, write);
-		dapx_pinned_put(mr->pinned);
+	pinned = dapx_mr_find_key(pd, rkey, addr, total,
+				  write ? DAPX_ACCESS_REMOTE_WRITE : DAPX_ACCESS_REMOTE_READ,
+				  &start);
+	if (pinned) {
+		dapx_pinned_copy(pinned, start + offset, buffer, length, write);
+		dapx_pinned_put(pinned);
 	}
 	rcu_read_unlock();
-	return mr;
+	return pinned;
 }
 
 bool dapx_mr_atomic_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, bool add, u64 compare_add,
 			   u64 swap, u64 *old)
 {
-	struct dapx_mr *mr;
+	struct dapx_pinned *pinned;
+	u64 start;
 
 	rcu_read_lock();
-	mr = dapx_mr_find_key(pd, rkey, addr, sizeof(u64), DAPX_ACCESS_REMOTE_ATOMIC);
-	if (mr) {
-		*old = dapx_pinned_atomic(mr->pinned, addr - mr->addr, add, compare_add, swap);
-		dapx_pinned_put(mr->pinned);
+	pinned = dapx_mr_find_key(pd, rkey, addr, sizeof(u64), DAPX_ACCESS_REMOTE_ATOMIC, &start);
+	if (pinned) {
+		*old = dapx_pinned_atomic(pinned, start, add, compare_add, swap);
+		dapx_pinned_put(pinned);
 	}
 	rcu_read_unlock();
-	return mr;
+	return pinned;
 }

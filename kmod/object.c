@@ -81,6 +81,22 @@ struct dapx_object *dapx_object_get(struct dapx_context *ctx, u32 handle,
 	return obj;
 }
 
+/* The first behind *@handle, which becomes its handle; NULL after the last. */
+struct dapx_object *dapx_object_get_next(struct dapx_context *ctx, unsigned long *handle,
+					 enum dapx_object_type type)
+{
+	struct dapx_object *obj;
+
+	xa_lock(&ctx->objects);
+	do {
+		obj = xa_find_after(&ctx->objects, handle, U32_MAX, XA_PRESENT);
+	} while (obj && !dapx_object_is(obj, type));
+	if (obj)
+		kref_get(&obj->kref);
+	xa_unlock(&ctx->objects);
+	return obj;
+}
+
 /* As dapx_object_get(), for a pointer that forbids to free the object. */
 struct dapx_object *dapx_object_use(struct dapx_context *ctx, u32 handle,
 				    enum dapx_object_type type)
@@ -243,13 +259,7 @@ int dapx_cmd_query_object(struct dapx_ucmd *ucmd)
 			return PTR_ERR(obj);
 	} else {
 		handle = cmd->handle;
-		xa_lock(&ctx->objects);
-		do {
-			obj = xa_find_after(&ctx->objects, &handle, U32_MAX, XA_PRESENT);
-		} while (obj && !dapx_object_is(obj, cmd->type));
-		if (obj)
-			kref_get(&obj->kref);
-		xa_unlock(&ctx->objects);
+		obj = dapx_object_get_next(ctx, &handle, cmd->type);
 		if (!obj)
 			return -ENOENT;
 	}

@@ -81,7 +81,7 @@ int dapx_cmd_pd_create(struct dapx_ucmd *ucmd)
 	pd = container_of(obj, struct dapx_pd, obj);
 	pd->obj.user_data = cmd->user_data;
 	INIT_DELAYED_WORK(&pd->look, dapx_pd_look);
-	pd->ibpd = ib_alloc_pd(ucmd->ctx->dev->ibdev, 0);
+	pd->ibpd = __ib_alloc_pd(ucmd->ctx->dev->ibdev, 0, ucmd->ctx->owner);
 	if (IS_ERR(pd->ibpd)) {
 		ret = PTR_ERR(pd->ibpd);
 		goto err_abort;

@@ -14,6 +14,7 @@
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
+#include <net/netlink.h>
 
 #include "dapx_private.h"
 #include "trace.h"
@@ -72,6 +73,11 @@ static void dapx_window_revoke(struct dapx_rmr *rmr, struct dapx_window *window)
 	ret = ib_dereg_mr(window->ibmr);
 	WARN_ON_ONCE(ret);
 	dapx_pd_key_revoked(rmr->pd);
+	dapx_netlink_tell(rmr->obj.ctx, &(struct dapx_happening) {
+			  .event = DAPX_GENL_EVENT_RMR_REVOKED,
+			  .handle = rmr->obj.handle,
+			  .number = window->mr->obj.handle,
+			  .large = window->length });
 	dapx_object_unuse(&window->mr->obj);
 	window->ibmr = NULL;
 }
@@ -85,6 +91,7 @@ static u32 dapx_window_rkey(const struct dapx_window *window)
 
 static void dapx_bind_gone(struct dapx_event_node *node)
 {
+	atomic_dec(&container_of(node->owner, struct dapx_ep, obj)->binds);
 	kfree(container_of(node, struct dapx_bind, barrier.node));
 }
 
@@ -207,6 +214,9 @@ static int dapx_rmr_check_bind(const struct dapx_rmr_bind *cmd, const struct dap
 
 	if (ep->pd != rmr->pd)
 		return -EINVAL;
+	if (cmd->access & DAPX_ACCESS_REMOTE_ATOMIC &&
+	    ep->pd->ibpd->device->attrs.atomic_cap == IB_ATOMIC_NONE)
+		return -EOPNOTSUPP;
 	if (!mr)
 		return 0;
 	if (mr->pd != rmr->pd)
@@ -215,7 +225,10 @@ static int dapx_rmr_check_bind(const struct dapx_rmr_bind *cmd, const struct dap
 		return -EOVERFLOW;
 	if (cmd->addr < mr->addr || end > mr->addr + mr->length)
 		return -EINVAL;
-	return cmd->access & ~mr->access ? -EACCES : 0;
+	if (cmd->access & (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_ATOMIC) &&
+	    !(mr->access & DAPX_ACCESS_LOCAL_WRITE))
+		return -EACCES;
+	return 0;
 }
 
 /* Nothing is before it, and nobody asks when it is done: it needs no place in the queue. */
@@ -259,6 +272,7 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 	ret = rmr->dead ? -ENOENT : dapx_respond(ucmd);
 	if (!ret) {
 		kref_get(&rmr->obj.kref);
+		atomic_inc(&ep->binds);
 		list_add_tail(&bind->entry, &rmr->binds);
 		dapx_workq_add_barrier(&ep->sq, &bind->barrier);
 	}
@@ -333,7 +347,7 @@ int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 	if (!ret && ep->state != DAPX_EP_CONNECTED && ep->state != DAPX_EP_DISCONNECTED)
 		ret = -EBADFD;
 	/* Others can only become fewer: the endpoint's mutex is held. */
-	if (!ret && READ_ONCE(ep->sq.num_barriers) >= ep->sq.view.depth)
+	if (!ret && atomic_read(&ep->binds) >= ep->sq.view.depth)
 		ret = -EAGAIN;
 	if (ret)
 		goto out_ep;
@@ -423,9 +437,28 @@ static u32 dapx_rmr_state(struct dapx_object *obj)
 	return !!READ_ONCE(dapx_rmr_of(obj)->window.ibmr);
 }
 
+static int dapx_rmr_describe(struct dapx_object *obj, struct sk_buff *skb)
+{
+	struct dapx_rmr *rmr = dapx_rmr_of(obj);
+
+	if (rmr->dead)
+		return 0;
+	if (nla_put_u32(skb, DAPX_OBJECT_ATTR_PD, rmr->pd->obj.handle))
+		return -EMSGSIZE;
+	if (!rmr->window.ibmr)
+		return 0;
+	if (nla_put_u32(skb, DAPX_OBJECT_ATTR_MR, rmr->window.mr->obj.handle) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_ACCESS, rmr->window.access) ||
+	    nla_put_u64_64bit(skb, DAPX_OBJECT_ATTR_LENGTH, rmr->window.length,
+			      DAPX_OBJECT_ATTR_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
 const struct dapx_object_class dapx_rmr_class = {
 	.type = DAPX_OBJECT_RMR,
 	.size = sizeof(struct dapx_rmr),
 	.destroy = dapx_rmr_destroy,
 	.state = dapx_rmr_state,
+	.describe_locked = dapx_rmr_describe,
 };

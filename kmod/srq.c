@@ -7,6 +7,7 @@
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include <net/netlink.h>
 
 #include "dapx_private.h"
 #include "xrc_engine.h"
@@ -20,7 +21,7 @@ static struct dapx_srq *dapx_srq_of(struct dapx_object *obj)
 
 static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what)
 {
-	if (!srq->evd || READ_ONCE(node->pending))
+	if (!srq->async_evd || READ_ONCE(node->pending))
 		return;
 	node->solicited = true;
 	node->event = (struct dapx_event) {
@@ -29,7 +30,7 @@ static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u
 		.user_data = srq->obj.user_data,
 		.async.what = what,
 	};
-	dapx_evd_post(srq->evd, node);
+	dapx_evd_post(srq->async_evd, node);
 }
 
 static void dapx_srq_kick(struct dapx_workq *wq)
@@ -298,21 +299,35 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 	return 0;
 }
 
+static int dapx_srq_use_evd(struct dapx_srq *srq, u32 handle, struct dapx_evd **evd)
+{
+	struct dapx_object *obj;
+
+	if (!handle)
+		return 0;
+	obj = dapx_object_use(srq->obj.ctx, handle, DAPX_OBJECT_EVD);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	*evd = container_of(obj, struct dapx_evd, obj);
+	return 0;
+}
+
 static int dapx_srq_use_objects(struct dapx_srq *srq, const struct dapx_srq_create *cmd)
 {
 	struct dapx_context *ctx = srq->obj.ctx;
 	struct dapx_object *obj;
+	int ret;
 
 	obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
 	srq->pd = container_of(obj, struct dapx_pd, obj);
-	if (cmd->evd) {
-		obj = dapx_object_use(ctx, cmd->evd, DAPX_OBJECT_EVD);
-		if (IS_ERR(obj))
-			return PTR_ERR(obj);
-		srq->evd = container_of(obj, struct dapx_evd, obj);
-	}
+	ret = dapx_srq_use_evd(srq, cmd->evd, &srq->evd);
+	srq->async_evd = srq->evd;
+	if (!ret && cmd->async_evd && cmd->async_evd != cmd->evd)
+		ret = dapx_srq_use_evd(srq, cmd->async_evd, &srq->async_evd);
+	if (ret)
+		return ret;
 	return cmd->xrcd ? dapx_xrcd_use(ctx, cmd->xrcd, &srq->xrcd) : 0;
 }
 
@@ -339,8 +354,6 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	if (cmd->__reserved)
-		return -EINVAL;
 	if (!cmd->xrcd && !ctx->dev->ibdev->attrs.max_srq)
 		return -EOPNOTSUPP;
 	obj = dapx_object_alloc(ctx, &dapx_srq_class);
@@ -379,6 +392,14 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 	return 0;
 }
 
+static void dapx_srq_leave_evd(struct dapx_srq *srq, struct dapx_evd *evd)
+{
+	if (!evd)
+		return;
+	dapx_evd_drop(evd, &srq->obj);
+	dapx_object_unuse(&evd->obj);
+}
+
 static void dapx_srq_destroy(struct dapx_object *obj)
 {
 	struct dapx_srq *srq = dapx_srq_of(obj);
@@ -395,10 +416,9 @@ static void dapx_srq_destroy(struct dapx_object *obj)
 	/* No endpoint uses it: nothing is left that could queue its work, but events that wait. */
 	if (srq->ibsrq)
 		ib_destroy_srq(srq->ibsrq);
-	if (srq->evd) {
-		dapx_evd_drop(srq->evd, obj);
-		dapx_object_unuse(&srq->evd->obj);
-	}
+	if (srq->async_evd != srq->evd)
+		dapx_srq_leave_evd(srq, srq->async_evd);
+	dapx_srq_leave_evd(srq, srq->evd);
 	cancel_work_sync(&srq->work);
 	if (srq->xrcd)
 		dapx_object_unuse(&srq->xrcd->obj);
@@ -415,11 +435,29 @@ static void dapx_srq_release(struct dapx_object *obj)
 	dapx_ring_destroy(srq->ring);
 }
 
+static int dapx_srq_describe(struct dapx_object *obj, struct sk_buff *skb)
+{
+	struct dapx_srq *srq = dapx_srq_of(obj);
+
+	if (srq->dead)
+		return 0;
+	if (nla_put_u32(skb, DAPX_OBJECT_ATTR_PD, srq->pd->obj.handle) ||
+	    (srq->number && nla_put_u32(skb, DAPX_OBJECT_ATTR_NUMBER, srq->number)) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_DEPTH, srq->rq.view.depth) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_LIMIT, READ_ONCE(srq->limit)) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_RECEIVES, atomic_read(&srq->rq.outstanding)) ||
+	    nla_put_u64_64bit(skb, DAPX_OBJECT_ATTR_POSTED, READ_ONCE(srq->rq.taken),
+			      DAPX_OBJECT_ATTR_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
 const struct dapx_object_class dapx_srq_class = {
 	.type = DAPX_OBJECT_SRQ,
 	.size = sizeof(struct dapx_srq),
 	.rcu = true,
 	.destroy = dapx_srq_destroy,
+	.describe_locked = dapx_srq_describe,
 	.release = dapx_srq_release,
 };
 
@@ -445,7 +483,7 @@ int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd)
 		ret = -ENOENT;
 	else if (cmd->limit > srq->rq.view.depth)
 		ret = -EINVAL;
-	else if (!srq->evd)
+	else if (!srq->async_evd)
 		ret = -EBADFD;
 	if (!ret) {
 		/* First: the event may come before the device has answered. */
@@ -483,6 +521,7 @@ int dapx_cmd_srq_query(struct dapx_ucmd *ucmd)
 	cmd->out_pd = srq->pd->obj.handle;
 	cmd->out_xrcd = srq->xrcd ? srq->xrcd->obj.handle : 0;
 	cmd->out_evd = srq->evd ? srq->evd->obj.handle : 0;
+	cmd->out_async_evd = srq->async_evd ? srq->async_evd->obj.handle : 0;
 	cmd->out_srq_num = srq->number;
 	cmd->out_depth = srq->rq.view.depth;
 	cmd->out_max_sge = srq->rq.max_sge;

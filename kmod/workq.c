@@ -13,9 +13,11 @@
  *
  * Small requests may be done before the process publishes the next one, so that
  * little is ever in flight. But a process with unread events is not waiting for
- * these requests: then a single one is enough for BUSY, which outlasts the last
- * completion by as long as the device was busy, DAPX_LINGER_MAX at the most. A timer
- * then looks at what was published meanwhile, and the device gets it in one go.
+ * these requests: then a single one is enough for BUSY. With many of them unread, BUSY
+ * outlasts the last completion by as long as the device was busy, DAPX_LINGER_MAX at the
+ * most. A timer then looks at what was published meanwhile, and the device gets it in
+ * one go. With few, these may be all that the process had under way: it would wait for
+ * the timer.
  */
 #include <linux/hrtimer.h>
 #include <linux/slab.h>
@@ -28,6 +30,7 @@
 
 /* Events that a process leaves unread while it goes on publishing. */
 #define DAPX_BEHIND 4
+#define DAPX_FAR_BEHIND 16
 
 #define DAPX_LINGER_MAX (100 * NSEC_PER_USEC)
 
@@ -281,6 +284,7 @@ static enum dapx_status dapx_workq_copy(struct dapx_workq *wq, struct dapx_slot 
 		status = wq->ops->post(wq, slot);
 	trace_dapx_post(wq->obj, wq->head, slot->node.event.completion.wr_id, status);
 	wq->head++;
+	WRITE_ONCE(wq->taken, wq->taken + 1);
 	/* Release: the copy is made before the process may write the next entry here. */
 	smp_store_release(wq->view.head, wq->head);
 	return status;
@@ -347,12 +351,12 @@ static u32 dapx_workq_tail(struct dapx_workq *wq)
 	return tail;
 }
 
-/* The process has events to read of what it published. */
-static bool dapx_workq_behind(struct dapx_workq *wq)
+/* The process has this many events to read of what it published. */
+static bool dapx_workq_behind(struct dapx_workq *wq, u32 events)
 {
 	struct dapx_evd *evd = wq->ops->evd(wq);
 
-	return evd && READ_ONCE(evd->unread) >= DAPX_BEHIND;
+	return evd && READ_ONCE(evd->unread) >= events;
 }
 
 /* Whether what is published from now on is looked at without a doorbell. */
@@ -375,8 +379,8 @@ static bool dapx_workq_has_next_look(struct dapx_workq *wq)
 	if (!wq->ops->lingers)
 		return false;
 	if (outstanding)
-		return dapx_workq_behind(wq);
-	if (!wq->lingering && wq->busy && dapx_workq_behind(wq) &&
+		return dapx_workq_behind(wq, DAPX_BEHIND);
+	if (!wq->lingering && wq->busy && dapx_workq_behind(wq, DAPX_FAR_BEHIND) &&
 	    hrtimer_resolution < DAPX_LINGER_MAX) {
 		wq->lingering = true;
 		hrtimer_start(&wq->linger,
@@ -715,6 +719,8 @@ void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct
 	struct dapx_event *event = &slot->node.event;
 
 	if (status == DAPX_STATUS_SUCCESS) {
+		WRITE_ONCE(ep->received_at, jiffies | 1);
+		WRITE_ONCE(ep->received, ep->received + 1);
 		event->completion.byte_len = wc->byte_len;
 		if (wc->wc_flags & IB_WC_WITH_IMM) {
 			event->completion.flags |= DAPX_COMPLETION_IMM;

@@ -9,16 +9,18 @@
  *
  * On the wire
  * -----------
- * A requester sends segments, numbered from 0, over something that loses none and keeps
- * their order; a responder answers. An answer says which segments are done (all before
- * @expected), how many may be sent in all (@limit: credits), and what is wrong.
+ * A requester cuts messages into requests, numbered from 0, and sends segments of one or
+ * more of them over something that loses none and keeps their order; a responder answers.
+ * An answer says which requests are done (all before @expected), how many segments may be
+ * sent in all (@limit: credits), and what is wrong.
  *
  * A responder whose queue has no receive answers "not ready", and drops all until that
- * segment comes again, which the requester sends after a while, with all behind it.
+ * request comes again, which the requester sends after a while, with all behind it.
  * Any other fault ends the connection.
  *
- * A message is done for its sender when its last segment is: when the data are where
- * they belong. Segments of reads and atomics are answered one by one, with data.
+ * A message is done for its sender when its last request is: when the data are where they
+ * belong. Requests of reads and atomics have a segment each, and are answered one by one,
+ * with data. Others share one if they are waiting to be sent anyway.
  *
  * First of all comes a hello. It may come twice, since some devices leave what comes
  * first lying until more comes.
@@ -33,8 +35,10 @@
 
 #define DAPX_XRC_MAGIC 0x43525864	/* "dXRC" */
 #define DAPX_XRC_VERSION 1
-/* A header and what belongs to it: the size of all buffers. */
-#define DAPX_XRC_SEGMENT_SIZE 4096
+/* The size of all buffers. */
+#define DAPX_XRC_SEGMENT_SIZE 8192
+/* Requests of a segment begin at multiples of it; what is between them is 0. */
+#define DAPX_XRC_ALIGN 8
 #define DAPX_XRC_MAX_SRQN 0xffffffu
 
 enum dapx_xrc_type {
@@ -54,7 +58,7 @@ struct dapx_xrc_hello {
 };
 
 enum dapx_xrc_request_flags {
-	DAPX_XRC_ASK = 1 << 0,		/* an answer is wanted now */
+	DAPX_XRC_ASK = 1 << 0,		/* of a segment's first: an answer is wanted now */
 	DAPX_XRC_SOLICITED = 1 << 1,
 };
 
@@ -63,12 +67,12 @@ struct dapx_xrc_request {
 	__u8 opcode;			/* enum dapx_opcode */
 	__le16 flags;
 	__le32 seq;
-	__le32 demand;			/* segments on their way, and wanting to be */
+	__le32 demand;			/* of a segment's first: requests that are not done */
 	__le32 srqn;
 	__le32 total;			/* bytes of the message */
+	__le32 length;			/* of them, behind this header */
 	__le32 rkey;
 	__le32 imm;
-	__le32 reserved;
 	__le64 addr;
 	__le64 compare_add;
 	__le64 swap;
@@ -77,7 +81,7 @@ struct dapx_xrc_request {
 #define DAPX_XRC_PAYLOAD (DAPX_XRC_SEGMENT_SIZE - (u32)sizeof(struct dapx_xrc_request))
 
 enum dapx_xrc_answer_flags {
-	DAPX_XRC_DATA = 1 << 0,		/* what the segment before @expected asked for follows */
+	DAPX_XRC_DATA = 1 << 0,		/* what the request before @expected asked for follows */
 };
 
 struct dapx_xrc_answer {
@@ -115,7 +119,7 @@ struct dapx_xrc_message {
 	u64 addr;
 	u64 compare_add;
 	u64 swap;
-	u32 first;			/* segment, once it is its turn */
+	u32 first;			/* request, once it is its turn */
 };
 
 struct dapx_xrc_requester;
@@ -137,18 +141,20 @@ struct dapx_xrc_requester_ops {
 		     enum dapx_status status);
 	/* dapx_xrc_waited() after so many microseconds; takes the place of one before */
 	void (*wait)(struct dapx_xrc_requester *req, u32 usecs);
+	/* for one more segment, if there can be: counts @room up; may be NULL */
+	void (*make_room)(struct dapx_xrc_requester *req);
 };
 
 struct dapx_xrc_requester {
 	const struct dapx_xrc_requester_ops *ops;
 	struct list_head messages;	/* not done, in order */
-	struct dapx_xrc_message *next;	/* whose segment is next; NULL: none */
+	struct dapx_xrc_message *next;	/* whose request is next; NULL: none */
 	u32 next_seq;
 	u32 acked;			/* all before are done */
 	u32 queued;			/* messages from @next on */
 	u32 sent;			/* segments, those sent again included */
 	u32 limit;			/* of @sent */
-	u32 payload;			/* of a segment; 0: not welcome yet */
+	u32 payload;			/* of a request, at most; 0: not welcome yet */
 	u32 room;			/* segments that can be sent now; the owner counts it up */
 	u8 hellos;
 	u8 tries;			/* that found the peer's queue not ready */
@@ -208,12 +214,13 @@ struct dapx_xrc_responder {
 	const struct dapx_xrc_responder_ops *ops;
 	u32 expected;
 	u32 demand;			/* as the requester last said */
+	u64 messages;			/* that are done */
 	u8 rnr_timer;
 	bool greeted;
 	bool deaf;			/* until @expected comes again */
 	bool failed;
 
-	/* the message whose segments are arriving */
+	/* the message whose requests are arriving */
 	bool open;
 	u8 opcode;
 	bool solicited;

@@ -3,7 +3,7 @@
  * dapx: XRC receive queue pairs: the receiving ends of connections, which belong to a
  * domain and outlive the process that made them
  *
- * Each has a receive queue of its own, of two buffers while it is idle. More come out of
+ * Each has a receive queue of its own, of a buffer or two while it is idle. More come out of
  * its domain's pool while its peer has use for them. So what a peer was promised is
  * always there, and one that sends more than that hurts no other.
  *
@@ -11,16 +11,13 @@
  * the next; only the data of a read go back in the buffer in which it was asked for.
  */
 #include <linux/slab.h>
+#include <net/netlink.h>
 #include <rdma/ib_cm.h>
 
 #include "dapx_private.h"
 #include "xrc_engine.h"
 
-/* To be lent to the connections of a domain that are busy. */
-#define DAPX_XRC_POOL_BUFFERS 32
-
-/* Answers without data that may be on their way; later ones say what these say, and more. */
-#define DAPX_XRC_PLAIN_ANSWERS 4
+/* An answer without data: one is on its way at a time, as a later one says all that it says. */
 #define DAPX_XRC_PLAIN_SIZE 32
 
 /* The module's own, as the process gives none: 67 ms, and so often; to rxe, 7 is without end. */
@@ -30,16 +27,6 @@
 #define DAPX_XRC_RNR_TIMER 12
 /* For the last answer to arrive. */
 #define DAPX_XRC_LAST_WORD (HZ / 10)
-
-struct dapx_xrc_pool {
-	spinlock_t lock;		/* (bh) below qp->lock */
-	struct list_head buffers;
-};
-
-struct dapx_xrc_plain {
-	struct ib_cqe cqe;
-	bool busy;
-};
 
 enum dapx_xrc_qp_todo {
 	DAPX_XRC_QP_TODO_BREAK,		/* queue pair to error, tell the peer */
@@ -61,6 +48,7 @@ struct dapx_xrc_qp {
 	struct dapx_qp_attr attr;	/* with the state */
 	struct rdma_cm_id *cm_id;
 	unsigned long answered_at;
+	unsigned long received_at;	/* jiffies, and bit 0; the last segment; 0: none */
 	unsigned long todo;
 	struct work_struct work;
 	struct delayed_work last_word;
@@ -72,16 +60,17 @@ struct dapx_xrc_qp {
 	spinlock_t lock;		/* (bh) all below */
 	struct dapx_xrc_responder resp;
 	bool stopped;			/* nothing is posted any more */
+	unsigned int own;		/* buffers that are never another's */
 	unsigned int share;		/* buffers it has: posted, or on their way with data */
 	unsigned int posted;
 	u32 arrived;			/* segments */
 	u32 told;			/* limit of the last answer */
 	bool owes;			/* an answer that found no room */
 	enum dapx_status owed;
-	u64 messages;
 	u64 not_ready;
 	struct list_head buffers;
-	struct dapx_xrc_plain plain[DAPX_XRC_PLAIN_ANSWERS];
+	struct ib_cqe plain_cqe;
+	bool plain_busy;
 	void *plain_va;
 	u64 plain_dma;
 };
@@ -91,6 +80,7 @@ struct dapx_xrc_registration {
 	struct dapx_object obj;
 	struct dapx_xrcd *xrcd;
 	struct dapx_xrc_qp *qp;
+	u32 qp_num, domain_id;		/* also when these are gone */
 	struct dapx_evd *evd;		/* NULL: none */
 	struct list_head entry;		/* qp->registrations */
 	struct dapx_event_node established;
@@ -282,18 +272,20 @@ static struct dapx_xrc_qp *dapx_xrc_qp_of_cq(struct ib_cq *cq)
 
 static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc);
 
+/* Buffers that its peer has use for. */
+static u32 dapx_xrc_qp_wanted(const struct dapx_xrc_qp *qp)
+{
+	return clamp(qp->resp.demand, qp->own, DAPX_XRC_CREDITS);
+}
+
 /* One more buffer for what arrives; or for the others of the domain, if it is one too many. */
 static void dapx_xrc_qp_post(struct dapx_xrc_qp *qp, struct dapx_xrc_buffer *buffer)
 {
-	struct dapx_xrc_pool *pool = qp->domain->pool;
-	u32 wanted = clamp(qp->resp.demand, DAPX_XRC_MIN_CREDITS, DAPX_XRC_CREDITS);
 	int ret;
 
-	if (qp->share > wanted) {
+	if (qp->posted >= dapx_xrc_qp_wanted(qp) && qp->share > qp->own) {
 		qp->share--;
-		spin_lock(&pool->lock);
-		list_move(&buffer->entry, &pool->buffers);
-		spin_unlock(&pool->lock);
+		dapx_xrc_pool_give(qp->domain->pool, buffer);
 		return;
 	}
 	ret = dapx_xrc_post_recv(qp->qp, buffer, dapx_xrc_segment_arrived);
@@ -306,20 +298,10 @@ static void dapx_xrc_qp_post(struct dapx_xrc_qp *qp, struct dapx_xrc_buffer *buf
 /* As many as the peer has use for, as far as there are. */
 static void dapx_xrc_qp_grow(struct dapx_xrc_qp *qp)
 {
-	u32 wanted = clamp(qp->resp.demand, DAPX_XRC_MIN_CREDITS, DAPX_XRC_CREDITS);
-	struct dapx_xrc_pool *pool = qp->domain->pool;
-	struct dapx_xrc_buffer *buffer;
-
-	while (qp->share < wanted) {
-		spin_lock(&pool->lock);
-		buffer = list_first_entry_or_null(&pool->buffers, struct dapx_xrc_buffer, entry);
-		if (buffer)
-			list_move(&buffer->entry, &qp->buffers);
-		spin_unlock(&pool->lock);
-		if (!buffer)
-			return;
+	while (qp->posted < dapx_xrc_qp_wanted(qp) && qp->share < DAPX_XRC_CREDITS &&
+	       dapx_xrc_pool_take(qp->domain->pool, &qp->buffers)) {
 		qp->share++;
-		dapx_xrc_qp_post(qp, buffer);
+		dapx_xrc_qp_post(qp, list_first_entry(&qp->buffers, struct dapx_xrc_buffer, entry));
 	}
 }
 
@@ -330,37 +312,29 @@ static u32 dapx_xrc_qp_limit(struct dapx_xrc_qp *qp)
 	return qp->told;
 }
 
-static void dapx_xrc_plain_done(struct ib_cq *cq, struct ib_wc *wc);
-
 static void dapx_xrc_qp_answer(struct dapx_xrc_qp *qp, const struct dapx_xrc_reply *reply)
 {
-	struct ib_sge sge = { .lkey = qp->qp->pd->local_dma_lkey };
+	struct ib_sge sge = { .addr = qp->plain_dma, .lkey = qp->qp->pd->local_dma_lkey };
 	struct ib_send_wr wr = {
+		.wr_cqe = &qp->plain_cqe,
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IB_WR_SEND,
 		.send_flags = IB_SEND_SIGNALED,
 	};
-	unsigned int i;
 
-	for (i = 0; i < DAPX_XRC_PLAIN_ANSWERS && qp->plain[i].busy; i++)
-		;
-	if (i == DAPX_XRC_PLAIN_ANSWERS) {
+	if (qp->plain_busy) {
 		/* Bad news is not to be forgotten for a word on credits. */
 		if (!qp->owes || reply->status != DAPX_STATUS_SUCCESS)
 			qp->owed = reply->status;
 		qp->owes = true;
 		return;
 	}
-	sge.addr = qp->plain_dma + i * DAPX_XRC_PLAIN_SIZE;
-	sge.length = dapx_xrc_reply_build(&qp->resp, reply, dapx_xrc_qp_limit(qp),
-					  qp->plain_va + i * DAPX_XRC_PLAIN_SIZE);
+	sge.length = dapx_xrc_reply_build(&qp->resp, reply, dapx_xrc_qp_limit(qp), qp->plain_va);
 	ib_dma_sync_single_for_device(qp->qp->device, sge.addr, sge.length, DMA_TO_DEVICE);
-	wr.wr_cqe = &qp->plain[i].cqe;
-	qp->plain[i].cqe.done = dapx_xrc_plain_done;
-	qp->plain[i].busy = true;
+	qp->plain_busy = true;
 	if (ib_post_send(qp->qp, &wr, NULL)) {
-		qp->plain[i].busy = false;
+		qp->plain_busy = false;
 		dapx_xrc_qp_broken(qp);
 	}
 }
@@ -379,11 +353,10 @@ static void dapx_xrc_qp_answer_again(struct dapx_xrc_qp *qp, enum dapx_status st
 
 static void dapx_xrc_plain_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct dapx_xrc_plain *plain = container_of(wc->wr_cqe, struct dapx_xrc_plain, cqe);
 	struct dapx_xrc_qp *qp = dapx_xrc_qp_of_cq(cq);
 
 	spin_lock_bh(&qp->lock);
-	plain->busy = false;
+	qp->plain_busy = false;
 	if (wc->status != IB_WC_SUCCESS) {
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
 			dapx_xrc_qp_broken(qp);
@@ -417,7 +390,7 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 	struct dapx_xrc_buffer *buffer = container_of(wc->wr_cqe, struct dapx_xrc_buffer, cqe);
 	struct dapx_xrc_qp *qp = dapx_xrc_qp_of_cq(cq);
 	struct dapx_xrc_reply reply;
-	u32 expected, length;
+	u32 length;
 
 	spin_lock_bh(&qp->lock);
 	qp->posted--;
@@ -426,6 +399,7 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 			dapx_xrc_qp_broken(qp);
 		goto out;
 	}
+	WRITE_ONCE(qp->received_at, jiffies | 1);
 	if (qp->stopped)
 		goto out;
 	qp->arrived++;
@@ -434,15 +408,14 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 
 	ib_dma_sync_single_for_cpu(qp->qp->device, buffer->dma, DAPX_XRC_SEGMENT_SIZE,
 				   DMA_BIDIRECTIONAL);
-	expected = qp->resp.expected;
 	rcu_read_lock();
 	dapx_xrc_respond(&qp->resp, buffer->va, wc->byte_len, &reply);
 	rcu_read_unlock();
 	if (reply.status == DAPX_STATUS_RECEIVER_NOT_READY)
 		qp->not_ready++;
-	else if (qp->resp.expected != expected && !qp->resp.open)
-		qp->messages++;
 
+	if (!reply.has_data)
+		dapx_xrc_qp_post(qp, buffer);
 	dapx_xrc_qp_grow(qp);
 	if (reply.has_data) {
 		length = dapx_xrc_reply_build(&qp->resp, &reply, dapx_xrc_qp_limit(qp),
@@ -453,7 +426,6 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 		qp->owes = false;
 		goto out;
 	}
-	dapx_xrc_qp_post(qp, buffer);
 	if (reply.now)
 		dapx_xrc_qp_answer(qp, &reply);
 	else if (qp->told == qp->arrived && !qp->resp.failed)
@@ -532,45 +504,32 @@ static void dapx_xrc_qp_last_word(struct work_struct *work)
 	dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_BREAK);
 }
 
-/* The first queue pair of a domain. With domain->lock. */
-static int dapx_xrc_pool_create(struct dapx_xrc_domain *domain)
+/* Its last queue pair is gone. */
+void dapx_xrc_domain_drain(struct dapx_xrc_domain *domain)
 {
-	struct dapx_xrc_pool *pool;
+	if (!domain->pool)
+		return;
+	dapx_xrc_pool_destroy(domain->dev->ibdev, domain->pool);
+	domain->pool = NULL;
+	dapx_xrc_put(domain->dev);
+}
+
+/* Its first one is made. With domain->lock. */
+static int dapx_xrc_domain_fill(struct dapx_xrc_domain *domain)
+{
 	int ret;
 
 	if (domain->pool)
 		return 0;
-	ret = dapx_xrc_pd_get(domain->dev);
+	ret = dapx_xrc_get(domain->dev);
 	if (ret)
 		return ret;
-	ret = -ENOMEM;
-	pool = kzalloc(sizeof(*pool), GFP_KERNEL_ACCOUNT);
-	if (!pool)
-		goto err_pd;
-	spin_lock_init(&pool->lock);
-	INIT_LIST_HEAD(&pool->buffers);
-	ret = dapx_xrc_buffers_create(domain->dev->ibdev, &pool->buffers, DAPX_XRC_POOL_BUFFERS);
-	if (ret)
-		goto err_pool;
-	domain->pool = pool;
+	domain->pool = dapx_xrc_pool_create(domain->dev->ibdev);
+	if (!domain->pool) {
+		dapx_xrc_put(domain->dev);
+		return -ENOMEM;
+	}
 	return 0;
-
-err_pool:
-	kfree(pool);
-err_pd:
-	dapx_xrc_pd_put(domain->dev);
-	return ret;
-}
-
-/* Its last queue pair is gone. */
-void dapx_xrc_pool_destroy(struct dapx_xrc_domain *domain)
-{
-	if (!domain->pool)
-		return;
-	dapx_xrc_buffers_destroy(domain->dev->ibdev, &domain->pool->buffers);
-	kfree(domain->pool);
-	domain->pool = NULL;
-	dapx_xrc_pd_put(domain->dev);
 }
 
 static int dapx_xrc_qp_make(struct dapx_xrc_qp *qp)
@@ -580,7 +539,7 @@ static int dapx_xrc_qp_make(struct dapx_xrc_qp *qp)
 		.event_handler = dapx_xrc_qp_event,
 		.qp_context = qp,
 		.cap = {
-			.max_send_wr = DAPX_XRC_CREDITS + DAPX_XRC_PLAIN_ANSWERS,
+			.max_send_wr = DAPX_XRC_CREDITS + 1,
 			.max_recv_wr = DAPX_XRC_CREDITS,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
@@ -589,14 +548,14 @@ static int dapx_xrc_qp_make(struct dapx_xrc_qp *qp)
 		.qp_type = IB_QPT_RC,
 	};
 
-	qp->cq = ib_alloc_cq_any(dev->ibdev, qp, attr.cap.max_send_wr + attr.cap.max_recv_wr,
-				 IB_POLL_SOFTIRQ);
+	qp->cq = __ib_alloc_cq_any(dev->ibdev, qp, attr.cap.max_send_wr + attr.cap.max_recv_wr,
+				   IB_POLL_SOFTIRQ, qp->domain->owner);
 	if (IS_ERR(qp->cq))
 		return PTR_ERR(qp->cq);
 	qp->cq->comp_handler = dapx_xrc_cq_handler;
 	attr.send_cq = qp->cq;
 	attr.recv_cq = qp->cq;
-	qp->qp = ib_create_qp(dev->xrc_pd, &attr);
+	qp->qp = ib_create_qp_kernel(dev->xrc_pd, &attr, qp->domain->owner);
 	if (IS_ERR(qp->qp)) {
 		ib_free_cq(qp->cq);
 		return PTR_ERR(qp->qp) == -ENFILE ? -ENOMEM : PTR_ERR(qp->qp);
@@ -612,7 +571,7 @@ static struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain)
 	struct dapx_xrc_qp *qp;
 	int ret;
 
-	ret = dapx_xrc_pool_create(domain);
+	ret = dapx_xrc_domain_fill(domain);
 	if (ret)
 		return ERR_PTR(ret);
 	qp = kzalloc(sizeof(*qp), GFP_KERNEL_ACCOUNT);
@@ -630,18 +589,18 @@ static struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain)
 	dapx_xrc_responder_init(&qp->resp, &dapx_xrc_responder_ops);
 	qp->resp.rnr_timer = DAPX_XRC_RNR_TIMER;
 	ret = -ENOMEM;
-	qp->plain_va = kzalloc(DAPX_XRC_PLAIN_ANSWERS * DAPX_XRC_PLAIN_SIZE, GFP_KERNEL_ACCOUNT);
+	qp->plain_cqe.done = dapx_xrc_plain_done;
+	qp->plain_va = kzalloc(DAPX_XRC_PLAIN_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!qp->plain_va)
 		goto err_qp;
-	qp->plain_dma = ib_dma_map_single(ibdev, qp->plain_va,
-					  DAPX_XRC_PLAIN_ANSWERS * DAPX_XRC_PLAIN_SIZE,
-					  DMA_TO_DEVICE);
+	qp->plain_dma = ib_dma_map_single(ibdev, qp->plain_va, DAPX_XRC_PLAIN_SIZE, DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(ibdev, qp->plain_dma))
 		goto err_plain;
-	ret = dapx_xrc_buffers_create(ibdev, &qp->buffers, DAPX_XRC_MIN_CREDITS);
+	qp->own = dapx_xrc_min_credits(domain->dev);
+	ret = dapx_xrc_buffers_create(ibdev, &qp->buffers, qp->own);
 	if (ret)
 		goto err_map;
-	qp->share = DAPX_XRC_MIN_CREDITS;
+	qp->share = qp->own;
 	ret = dapx_xrc_qp_make(qp);
 	if (ret)
 		goto err_buffers;
@@ -652,8 +611,7 @@ static struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain)
 err_buffers:
 	dapx_xrc_buffers_destroy(ibdev, &qp->buffers);
 err_map:
-	ib_dma_unmap_single(ibdev, qp->plain_dma, DAPX_XRC_PLAIN_ANSWERS * DAPX_XRC_PLAIN_SIZE,
-			    DMA_TO_DEVICE);
+	ib_dma_unmap_single(ibdev, qp->plain_dma, DAPX_XRC_PLAIN_SIZE, DMA_TO_DEVICE);
 err_plain:
 	kfree(qp->plain_va);
 err_qp:
@@ -669,10 +627,9 @@ static void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 {
 	struct dapx_xrc_domain *domain = qp->domain;
 	struct ib_device *ibdev = domain->dev->ibdev;
-	struct dapx_xrc_pool *pool = domain->pool;
-	struct dapx_xrc_buffer *buffer;
 	struct rdma_cm_id *id;
 
+	dapx_device_let_acknowledge(domain->dev, READ_ONCE(qp->received_at));
 	mutex_lock(&qp->mutex);
 	dapx_xrc_qp_stop(qp);
 	id = qp->cm_id;
@@ -694,16 +651,11 @@ static void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 	list_del(&qp->entry);
 	mutex_unlock(&domain->lock);
 	/* What was lent is given back. */
-	while (qp->share > DAPX_XRC_MIN_CREDITS) {
-		buffer = list_first_entry(&qp->buffers, struct dapx_xrc_buffer, entry);
-		spin_lock_bh(&pool->lock);
-		list_move(&buffer->entry, &pool->buffers);
-		spin_unlock_bh(&pool->lock);
-		qp->share--;
-	}
+	for (; qp->share > qp->own; qp->share--)
+		dapx_xrc_pool_give(domain->pool, list_first_entry(&qp->buffers,
+								  struct dapx_xrc_buffer, entry));
 	dapx_xrc_buffers_destroy(ibdev, &qp->buffers);
-	ib_dma_unmap_single(ibdev, qp->plain_dma, DAPX_XRC_PLAIN_ANSWERS * DAPX_XRC_PLAIN_SIZE,
-			    DMA_TO_DEVICE);
+	ib_dma_unmap_single(ibdev, qp->plain_dma, DAPX_XRC_PLAIN_SIZE, DMA_TO_DEVICE);
 	kfree(qp->plain_va);
 	kfree(qp);
 }
@@ -752,6 +704,8 @@ static struct dapx_xrc_qp *dapx_xrc_qp_find(struct dapx_xrc_domain *domain, u32 
 static void dapx_xrc_qp_add(struct dapx_xrc_qp *qp, struct dapx_xrc_registration *reg)
 {
 	reg->qp = qp;
+	reg->qp_num = qp->qp_num;
+	reg->domain_id = qp->domain->id;
 	spin_lock_irq(&qp->events_lock);
 	list_add_tail(&reg->entry, &qp->registrations);
 	spin_unlock_irq(&qp->events_lock);
@@ -789,11 +743,28 @@ static void dapx_xrc_registration_destroy(struct dapx_object *obj)
 		dapx_object_unuse(&reg->xrcd->obj);
 }
 
+static int dapx_xrc_registration_describe(struct dapx_object *obj, struct sk_buff *skb)
+{
+	struct dapx_xrc_registration *reg = dapx_xrc_registration_of(obj);
+
+	if (nla_put_u32(skb, DAPX_OBJECT_ATTR_DOMAIN, reg->domain_id) ||
+	    nla_put_u32(skb, DAPX_OBJECT_ATTR_QP, reg->qp_num))
+		return -EMSGSIZE;
+	return 0;
+}
+
 const struct dapx_object_class dapx_xrc_qp_class = {
 	.type = DAPX_OBJECT_XRC_QP,
 	.size = sizeof(struct dapx_xrc_registration),
 	.destroy = dapx_xrc_registration_destroy,
+	.describe = dapx_xrc_registration_describe,
 };
+
+static void dapx_xrc_registration_abort(struct dapx_xrc_registration *reg)
+{
+	dapx_xrc_registration_destroy(&reg->obj);
+	dapx_object_abort(&reg->obj);
+}
 
 /* Not of a queue pair yet. */
 static struct dapx_xrc_registration *dapx_xrc_registration_create(struct dapx_context *ctx,
@@ -827,15 +798,8 @@ static struct dapx_xrc_registration *dapx_xrc_registration_create(struct dapx_co
 	return reg;
 
 err:
-	dapx_xrc_registration_destroy(&reg->obj);
-	dapx_object_abort(&reg->obj);
+	dapx_xrc_registration_abort(reg);
 	return ERR_PTR(ret);
-}
-
-static void dapx_xrc_registration_abort(struct dapx_xrc_registration *reg)
-{
-	dapx_xrc_registration_destroy(&reg->obj);
-	dapx_object_abort(&reg->obj);
 }
 
 int dapx_cmd_xrc_qp_create(struct dapx_ucmd *ucmd)
@@ -1241,7 +1205,7 @@ int dapx_cmd_xrc_qp_query(struct dapx_ucmd *ucmd)
 	cmd->out_xrc_qp = reg ? reg->obj.handle : 0;
 	cmd->out_registrations = qp->num_registrations;
 	spin_lock_bh(&qp->lock);
-	cmd->out_messages = qp->messages;
+	cmd->out_messages = qp->resp.messages;
 	cmd->out_not_ready = qp->not_ready;
 	spin_unlock_bh(&qp->lock);
 	mutex_lock(&qp->mutex);
@@ -1287,7 +1251,7 @@ int dapx_xrc_qps_each(struct dapx_xrc_domain *domain, u64 after, kuid_t user,
 			.own = dapx_xrc_qp_is_of(qp, user),
 		};
 		spin_lock_bh(&qp->lock);
-		info.messages = qp->messages;
+		info.messages = qp->resp.messages;
 		info.not_ready = qp->not_ready;
 		spin_unlock_bh(&qp->lock);
 		ret = fn(&info, context);

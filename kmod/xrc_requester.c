@@ -40,7 +40,7 @@ static struct dapx_xrc_message *dapx_xrc_first(struct dapx_xrc_requester *req)
 	return list_first_entry_or_null(&req->messages, struct dapx_xrc_message, entry);
 }
 
-static u32 dapx_xrc_segments(const struct dapx_xrc_requester *req,
+static u32 dapx_xrc_requests(const struct dapx_xrc_requester *req,
 			     const struct dapx_xrc_message *msg)
 {
 	if (dapx_xrc_is_atomic(msg->opcode) || !msg->total)
@@ -49,7 +49,7 @@ static u32 dapx_xrc_segments(const struct dapx_xrc_requester *req,
 	return (msg->total - 1) / req->payload + 1;
 }
 
-/* Bytes of the message that are the segment's. */
+/* Bytes of the message that are the request's. */
 static u32 dapx_xrc_part(const struct dapx_xrc_requester *req, const struct dapx_xrc_message *msg,
 			 u32 offset)
 {
@@ -102,14 +102,21 @@ static bool dapx_xrc_data_pending(const struct dapx_xrc_requester *req)
 	return false;
 }
 
-static bool dapx_xrc_can_send(const struct dapx_xrc_requester *req)
+/* The next message waits for data of those before it. */
+static bool dapx_xrc_is_fenced(const struct dapx_xrc_requester *req)
 {
-	if (req->failed || req->waiting || !req->next || !req->room || req->sent == req->limit)
+	return req->next->fence && req->next_seq == req->next->first &&
+	       dapx_xrc_data_pending(req);
+}
+
+static bool dapx_xrc_can_send(struct dapx_xrc_requester *req)
+{
+	if (req->failed || req->waiting || !req->next || req->sent == req->limit ||
+	    (req->payload ? dapx_xrc_is_fenced(req) : req->greeted))
 		return false;
-	if (!req->payload)
-		return !req->greeted;
-	return !req->next->fence || req->next_seq != req->next->first ||
-	       !dapx_xrc_data_pending(req);
+	if (!req->room && req->ops->make_room)
+		req->ops->make_room(req);
+	return req->room;
 }
 
 static void dapx_xrc_send(struct dapx_xrc_requester *req, void *buffer, u32 length)
@@ -136,51 +143,89 @@ static void dapx_xrc_send_hello(struct dapx_xrc_requester *req)
 			    DAPX_XRC_HELLO_LIMIT);
 }
 
-static void dapx_xrc_send_segment(struct dapx_xrc_requester *req)
+/* Bytes of data that go with the next request. */
+static u32 dapx_xrc_next_length(const struct dapx_xrc_requester *req)
+{
+	const struct dapx_xrc_message *msg = req->next;
+
+	if (dapx_xrc_returns_data(msg->opcode))
+		return 0;
+	return dapx_xrc_part(req, msg, (req->next_seq - msg->first) * req->payload);
+}
+
+/* The next request, at @out. False: its data cannot be had. */
+static bool dapx_xrc_add_request(struct dapx_xrc_requester *req, struct dapx_xrc_request *out,
+				 u32 length)
 {
 	struct dapx_xrc_message *msg = req->next;
-	u32 index = req->next_seq - msg->first, offset = index * req->payload;
-	bool to_peer = !dapx_xrc_returns_data(msg->opcode);
-	u32 length = to_peer ? dapx_xrc_part(req, msg, offset) : 0;
-	struct dapx_xrc_request *out = req->ops->buffer(req);
-	u16 flags = msg->solicited ? DAPX_XRC_SOLICITED : 0;
+	u32 index = req->next_seq - msg->first;
 
 	*out = (struct dapx_xrc_request) {
 		.type = DAPX_XRC_REQUEST,
 		.opcode = msg->opcode,
+		.flags = cpu_to_le16(msg->solicited ? DAPX_XRC_SOLICITED : 0),
 		.seq = cpu_to_le32(req->next_seq),
 		.srqn = cpu_to_le32(msg->srqn),
 		.total = cpu_to_le32(msg->total),
+		.length = cpu_to_le32(length),
 		.rkey = cpu_to_le32(msg->rkey),
 		.imm = cpu_to_le32(msg->imm),
 		.addr = cpu_to_le64(msg->addr),
 		.compare_add = cpu_to_le64(msg->compare_add),
 		.swap = cpu_to_le64(msg->swap),
 	};
-	if (length && !req->ops->gather(req, msg, offset, out + 1, length)) {
-		req->ops->discard(req, out);
-		dapx_xrc_fail(req, msg, DAPX_STATUS_LOCAL_PROTECTION);
-		return;
-	}
-
+	if (length && !req->ops->gather(req, msg, index * req->payload, out + 1, length))
+		return false;
 	req->next_seq++;
-	if (index + 1 == dapx_xrc_segments(req, msg)) {
+	if (index + 1 == dapx_xrc_requests(req, msg)) {
 		req->queued--;
 		req->next = list_is_last(&msg->entry, &req->messages) ?
 			    NULL : list_next_entry(msg, entry);
 		if (req->next)
 			req->next->first = req->next_seq;
 	}
-	out->demand = cpu_to_le32(req->next_seq - req->acked + req->queued);
+	return true;
+}
+
+/* Whether the next request goes with the @used bytes of requests that are in a segment. */
+static bool dapx_xrc_shares_segment(const struct dapx_xrc_requester *req, u32 used)
+{
+	u32 size = sizeof(struct dapx_xrc_request);
+
+	return req->next && !dapx_xrc_returns_data(req->next->opcode) &&
+	       used + size + dapx_xrc_next_length(req) <= req->payload + size &&
+	       !dapx_xrc_is_fenced(req);
+}
+
+static void dapx_xrc_send_segment(struct dapx_xrc_requester *req)
+{
+	bool alone = dapx_xrc_returns_data(req->next->opcode);
+	struct dapx_xrc_request *first = req->ops->buffer(req);
+	void *buffer = first;
+	u32 used = 0, end = 0, length;
+
+	do {
+		/* Nothing that was in the buffer before goes to the peer. */
+		memset(buffer + end, 0, used - end);
+		length = dapx_xrc_next_length(req);
+		if (!dapx_xrc_add_request(req, buffer + used, length)) {
+			req->ops->discard(req, buffer);
+			dapx_xrc_fail(req, req->next, DAPX_STATUS_LOCAL_PROTECTION);
+			return;
+		}
+		end = used + sizeof(*first) + length;
+		used = ALIGN(end, DAPX_XRC_ALIGN);
+	} while (!alone && dapx_xrc_shares_segment(req, used));
+
+	first->demand = cpu_to_le32(req->next_seq - req->acked + req->queued);
 	/* The last one for now: whether more can be sent is for the answer to say. */
 	req->sent++;
 	req->room--;
 	if (!dapx_xrc_can_send(req))
-		flags |= DAPX_XRC_ASK;
+		first->flags |= cpu_to_le16(DAPX_XRC_ASK);
 	req->sent--;
 	req->room++;
-	out->flags = cpu_to_le16(flags);
-	dapx_xrc_send(req, out, sizeof(*out) + length);
+	dapx_xrc_send(req, buffer, end);
 }
 
 /* Sends what can be sent. After messages were submitted, and when there is room again. */
@@ -260,13 +305,13 @@ static bool dapx_xrc_welcomed(struct dapx_xrc_requester *req, const void *data, 
 	return true;
 }
 
-/* All segments before @expected are done, the last of them with these data (or NULL). */
+/* All requests before @expected are done, the last of them with these data (or NULL). */
 static enum dapx_status dapx_xrc_acknowledge(struct dapx_xrc_requester *req, u32 expected,
 					     const void *data, u32 length)
 {
 	while (req->acked != expected) {
 		struct dapx_xrc_message *msg = dapx_xrc_first(req);
-		u32 end = msg->first + dapx_xrc_segments(req, msg);
+		u32 end = msg->first + dapx_xrc_requests(req, msg);
 
 		if (dapx_xrc_returns_data(msg->opcode)) {
 			u32 offset = (req->acked - msg->first) * req->payload;

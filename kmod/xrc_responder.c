@@ -59,7 +59,7 @@ static bool dapx_xrc_takes_receive(u8 opcode)
 	return opcode == DAPX_OP_SEND || opcode == DAPX_OP_SEND_IMM;
 }
 
-/* The first segment of a message. */
+/* The first request of a message. */
 static enum dapx_status dapx_xrc_open(struct dapx_xrc_responder *resp,
 				      const struct dapx_xrc_request *in)
 {
@@ -105,14 +105,16 @@ static bool dapx_xrc_continues(const struct dapx_xrc_responder *resp,
 	       resp->addr == le64_to_cpu(in->addr);
 }
 
-/* Puts the segment's part of the message where it belongs, or fetches what it asks for. */
+/*
+ * Puts the request's part of the message, which is at @from, where it belongs, or fetches
+ * what it asks for.
+ */
 static enum dapx_status dapx_xrc_carry_out(struct dapx_xrc_responder *resp,
-					   const struct dapx_xrc_request *in, void *buffer,
-					   u32 part, struct dapx_xrc_reply *reply)
+					   const struct dapx_xrc_request *in, const void *from,
+					   u32 part, void *buffer, struct dapx_xrc_reply *reply)
 {
 	const struct dapx_xrc_responder_ops *ops = resp->ops;
 	void *out = buffer + sizeof(struct dapx_xrc_answer);
-	const void *from = buffer + sizeof(*in);
 	__le64 little_endian;
 	u64 old;
 
@@ -166,13 +168,18 @@ static enum dapx_status dapx_xrc_take_last(struct dapx_xrc_responder *resp)
 	return status;
 }
 
+/* The request at @from, which is the next one; @alone in its segment. */
 static enum dapx_status dapx_xrc_request(struct dapx_xrc_responder *resp,
-					 const struct dapx_xrc_request *in, void *buffer,
-					 u32 length, struct dapx_xrc_reply *reply)
+					 const struct dapx_xrc_request *in, const void *from,
+					 bool alone, void *buffer, struct dapx_xrc_reply *reply)
 {
+	bool returns_data = dapx_xrc_returns_data(in->opcode);
 	enum dapx_status status;
-	u32 part, payload;
+	u32 part;
 
+	/* The answer's data take the place of the segment. */
+	if (returns_data && !alone)
+		return DAPX_STATUS_REMOTE_INVALID;
 	if (!resp->open) {
 		status = dapx_xrc_open(resp, in);
 		if (status != DAPX_STATUS_SUCCESS)
@@ -181,11 +188,10 @@ static enum dapx_status dapx_xrc_request(struct dapx_xrc_responder *resp,
 		return DAPX_STATUS_REMOTE_INVALID;
 	}
 
-	payload = length - sizeof(*in);
 	part = min(resp->total - resp->done, DAPX_XRC_PAYLOAD);
-	if (payload != (dapx_xrc_returns_data(resp->opcode) ? 0 : part))
+	if (le32_to_cpu(in->length) != (returns_data ? 0 : part))
 		return DAPX_STATUS_REMOTE_INVALID;
-	status = dapx_xrc_carry_out(resp, in, buffer, part, reply);
+	status = dapx_xrc_carry_out(resp, in, from, part, buffer, reply);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
 	if (resp->done + part == resp->total) {
@@ -193,9 +199,37 @@ static enum dapx_status dapx_xrc_request(struct dapx_xrc_responder *resp,
 		if (status != DAPX_STATUS_SUCCESS)
 			return status;
 		dapx_xrc_finish(resp, DAPX_STATUS_SUCCESS);
+		resp->messages++;
 	}
 	resp->done += part;
 	resp->expected++;
+	return DAPX_STATUS_SUCCESS;
+}
+
+/* All requests of a segment, until one cannot be carried out. */
+static enum dapx_status dapx_xrc_requests(struct dapx_xrc_responder *resp, void *buffer,
+					  u32 length, struct dapx_xrc_reply *reply)
+{
+	enum dapx_status status;
+	struct dapx_xrc_request in;
+	u32 at = 0, end, part;
+
+	do {
+		if (at > length || length - at < sizeof(in))
+			return DAPX_STATUS_REMOTE_INVALID;
+		memcpy(&in, buffer + at, sizeof(in));
+		end = at + sizeof(in);
+		part = le32_to_cpu(in.length);
+		if (in.type != DAPX_XRC_REQUEST || part > length - end ||
+		    le32_to_cpu(in.seq) != resp->expected)
+			return DAPX_STATUS_REMOTE_INVALID;
+		status = dapx_xrc_request(resp, &in, buffer + end, !at && end == length, buffer,
+					  reply);
+		if (status != DAPX_STATUS_SUCCESS)
+			return status;
+		end += part;
+		at = ALIGN(end, DAPX_XRC_ALIGN);
+	} while (end < length);
 	return DAPX_STATUS_SUCCESS;
 }
 
@@ -220,7 +254,6 @@ void dapx_xrc_respond(struct dapx_xrc_responder *resp, void *buffer, u32 length,
 {
 	const u8 *type = buffer;
 	struct dapx_xrc_request in;
-	u32 seq;
 
 	*reply = (struct dapx_xrc_reply) {};
 	if (resp->failed)
@@ -238,24 +271,19 @@ void dapx_xrc_respond(struct dapx_xrc_responder *resp, void *buffer, u32 length,
 		goto failed;
 	}
 	memcpy(&in, buffer, sizeof(in));
-	seq = le32_to_cpu(in.seq);
 	resp->demand = le32_to_cpu(in.demand);
-	if (seq == resp->expected) {
-		resp->deaf = false;
-		reply->now = le16_to_cpu(in.flags) & DAPX_XRC_ASK;
-		reply->status = dapx_xrc_request(resp, &in, buffer, length, reply);
-	} else if (!resp->deaf) {
-		reply->status = DAPX_STATUS_REMOTE_INVALID;
-	} else {
+	reply->now = le16_to_cpu(in.flags) & DAPX_XRC_ASK;
+	if (resp->deaf && le32_to_cpu(in.seq) != resp->expected) {
 		/*
 		 * On its way when we answered "not ready". Who asks may have no credits left,
 		 * and is told of those that what was dropped gives back.
 		 */
-		reply->now = le16_to_cpu(in.flags) & DAPX_XRC_ASK;
 		if (!reply->now)
 			reply->type = 0;
 		return;
 	}
+	resp->deaf = false;
+	reply->status = dapx_xrc_requests(resp, buffer, length, reply);
 	if (reply->status == DAPX_STATUS_SUCCESS) {
 		reply->now |= reply->has_data;
 		return;

@@ -26,11 +26,11 @@ struct dapx_xrc_sender {
 	struct list_head idle;		/* buffers for segments */
 	struct list_head busy;
 	struct list_head answers;	/* buffers for answers, wherever they are */
+	unsigned int lent;		/* of those for segments, by the device's pool */
 	unsigned int ended;		/* requests done since the queue was last told */
 	bool stopped;
 	struct hrtimer timer;
 	u32 stride;
-	u8 rnr_retry;
 	void *payloads;
 	struct dapx_xrc_send sends[];
 };
@@ -79,6 +79,28 @@ static void *dapx_xrc_send_buffer(struct dapx_xrc_requester *req)
 	ib_dma_sync_single_for_cpu(sender->ep->qp->device, buffer->dma, DAPX_XRC_SEGMENT_SIZE,
 				   DMA_BIDIRECTIONAL);
 	return buffer->va;
+}
+
+/* One is the sender's own: then it works whoever else does. */
+static void dapx_xrc_send_make_room(struct dapx_xrc_requester *req)
+{
+	struct dapx_xrc_sender *sender = dapx_xrc_sender_of(req);
+	struct dapx_xrc_pool *pool = sender->ep->obj.ctx->dev->xrc_pool;
+
+	if (1 + sender->lent < DAPX_XRC_CREDITS && dapx_xrc_pool_take(pool, &sender->idle)) {
+		sender->lent++;
+		req->room++;
+	}
+}
+
+/* Those that are idle. */
+static void dapx_xrc_send_give_back(struct dapx_xrc_sender *sender)
+{
+	struct dapx_xrc_pool *pool = sender->ep->obj.ctx->dev->xrc_pool;
+
+	for (; sender->lent && sender->req.room; sender->lent--, sender->req.room--)
+		dapx_xrc_pool_give(pool, list_first_entry(&sender->idle, struct dapx_xrc_buffer,
+							  entry));
 }
 
 /* The engine fills one at a time, the last that it asked for. */
@@ -167,6 +189,7 @@ static const struct dapx_xrc_requester_ops dapx_xrc_requester_ops = {
 	.scatter = dapx_xrc_send_scatter,
 	.done = dapx_xrc_send_done,
 	.wait = dapx_xrc_send_wait,
+	.make_room = dapx_xrc_send_make_room,
 };
 
 /* -------------------------------------------------------------------- the wire */
@@ -194,12 +217,13 @@ static void dapx_xrc_segment_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	dapx_xrc_sender_lock(sender);
 	list_move(&buffer->entry, &sender->idle);
-	if (wc->status != IB_WC_SUCCESS) {
+	sender->req.room++;
+	if (wc->status != IB_WC_SUCCESS)
 		dapx_xrc_wire_failed(sender, wc->status);
-	} else {
-		sender->req.room++;
+	else
 		dapx_xrc_transmit(&sender->req);
-	}
+	/* Also those of a connection that broke: nobody has to clear it away soon. */
+	dapx_xrc_send_give_back(sender);
 	dapx_xrc_sender_unlock(sender);
 }
 
@@ -213,6 +237,7 @@ static void dapx_xrc_answer_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (wc->status != IB_WC_SUCCESS) {
 		dapx_xrc_wire_failed(sender, wc->status);
 	} else {
+		WRITE_ONCE(ep->received_at, jiffies | 1);
 		ib_dma_sync_single_for_cpu(ep->obj.ctx->dev->ibdev, buffer->dma, wc->byte_len,
 					   DMA_BIDIRECTIONAL);
 		dapx_xrc_answered(&sender->req, buffer->va, wc->byte_len);
@@ -355,7 +380,7 @@ int dapx_xrc_sender_create(struct dapx_ep *ep)
 	struct dapx_xrc_sender *sender;
 	int ret;
 
-	ret = dapx_xrc_pd_get(ep->obj.ctx->dev);
+	ret = dapx_xrc_get(ep->obj.ctx->dev);
 	if (ret)
 		return ret;
 	sender = kvzalloc(struct_size(sender, sends, depth), GFP_KERNEL_ACCOUNT);
@@ -369,7 +394,6 @@ int dapx_xrc_sender_create(struct dapx_ep *ep)
 	INIT_LIST_HEAD(&sender->busy);
 	INIT_LIST_HEAD(&sender->answers);
 	hrtimer_setup(&sender->timer, dapx_xrc_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	sender->rnr_retry = 7;
 	sender->stride = ep->sq.view.stride - sizeof(struct dapx_send_wr);
 	ret = -ENOMEM;
 	sender->payloads = kvcalloc(depth, sender->stride, GFP_KERNEL_ACCOUNT);
@@ -377,13 +401,13 @@ int dapx_xrc_sender_create(struct dapx_ep *ep)
 		goto err;
 	for (i = 0; i < depth; i++)
 		sender->sends[i].payload = sender->payloads + (size_t)i * sender->stride;
-	ret = dapx_xrc_buffers_create(ibdev, &sender->idle, DAPX_XRC_CREDITS);
+	ret = dapx_xrc_buffers_create(ibdev, &sender->idle, 1);
 	if (ret)
 		goto err;
-	ret = dapx_xrc_buffers_create(ibdev, &sender->answers, DAPX_XRC_ANSWERS);
+	ret = dapx_xrc_buffers_create(ibdev, &sender->answers, dapx_xrc_answers(ep->obj.ctx->dev));
 	if (ret)
 		goto err;
-	dapx_xrc_requester_init(&sender->req, &dapx_xrc_requester_ops, DAPX_XRC_CREDITS, 7);
+	dapx_xrc_requester_init(&sender->req, &dapx_xrc_requester_ops, 1, 7);
 	sender->stopped = true;
 	ep->xrc = sender;
 	return 0;
@@ -393,7 +417,7 @@ err:
 	kvfree(sender->payloads);
 	kvfree(sender);
 err_pd:
-	dapx_xrc_pd_put(ep->obj.ctx->dev);
+	dapx_xrc_put(ep->obj.ctx->dev);
 	return ret;
 }
 
@@ -406,18 +430,17 @@ void dapx_xrc_sender_destroy(struct dapx_ep *ep)
 	if (!sender)
 		return;
 	dapx_xrc_sender_stop(ep);
+	dapx_xrc_sender_reset(ep);
 	dapx_xrc_buffers_destroy(ibdev, &sender->idle);
-	dapx_xrc_buffers_destroy(ibdev, &sender->busy);
 	dapx_xrc_buffers_destroy(ibdev, &sender->answers);
 	kvfree(sender->payloads);
 	kvfree(sender);
 	ep->xrc = NULL;
-	dapx_xrc_pd_put(ep->obj.ctx->dev);
+	dapx_xrc_put(ep->obj.ctx->dev);
 }
 
 void dapx_xrc_sender_set_retries(struct dapx_ep *ep, u8 rnr_retry)
 {
-	ep->xrc->rnr_retry = rnr_retry;
 	dapx_xrc_sender_lock(ep->xrc);
 	ep->xrc->req.retry_limit = rnr_retry;
 	dapx_xrc_sender_unlock(ep->xrc);
@@ -449,6 +472,7 @@ void dapx_xrc_sender_stop(struct dapx_ep *ep)
 	dapx_xrc_sender_lock(sender);
 	sender->stopped = true;
 	dapx_xrc_requester_fail(&sender->req, DAPX_STATUS_FLUSHED);
+	dapx_xrc_send_give_back(sender);
 	dapx_xrc_sender_unlock(sender);
 	/* It may be what tells the queue of them. */
 	hrtimer_cancel(&sender->timer);
@@ -462,5 +486,7 @@ void dapx_xrc_sender_reset(struct dapx_ep *ep)
 	struct dapx_xrc_sender *sender = ep->xrc;
 
 	list_splice_init(&sender->busy, &sender->idle);
-	dapx_xrc_requester_init(&sender->req, &dapx_xrc_requester_ops, DAPX_XRC_CREDITS, 7);
+	sender->req.room = sender->lent + 1;
+	dapx_xrc_send_give_back(sender);
+	dapx_xrc_requester_init(&sender->req, &dapx_xrc_requester_ops, 1, 7);
 }

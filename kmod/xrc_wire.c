@@ -12,35 +12,72 @@
 #include "dapx_private.h"
 #include "xrc_engine.h"
 
-/* One for all of a device; dev->xrc_pd is there until it is put. */
-int dapx_xrc_pd_get(struct dapx_device *dev)
+/* In a pool. */
+#define DAPX_XRC_POOL_BUFFERS 32
+
+/* With dev->xrc_lock. */
+static int dapx_xrc_start(struct dapx_device *dev)
 {
+	struct dapx_xrc_pool *pool;
 	struct ib_pd *pd;
+
+	pd = ib_alloc_pd(dev->ibdev, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	pool = dapx_xrc_pool_create(dev->ibdev);
+	if (!pool) {
+		ib_dealloc_pd(pd);
+		return -ENOMEM;
+	}
+	dev->xrc_pd = pd;
+	dev->xrc_pool = pool;
+	return 0;
+}
+
+/* What is one for all of a device, dev->xrc_pd and xrc_pool, is there until it is put. */
+int dapx_xrc_get(struct dapx_device *dev)
+{
 	int ret = 0;
 
 	mutex_lock(&dev->xrc_lock);
-	if (!dev->xrc_pd_users) {
-		pd = ib_alloc_pd(dev->ibdev, 0);
-		if (IS_ERR(pd))
-			ret = PTR_ERR(pd);
-		else
-			dev->xrc_pd = pd;
-	}
+	if (!dev->xrc_users)
+		ret = dapx_xrc_start(dev);
 	if (!ret)
-		dev->xrc_pd_users++;
+		dev->xrc_users++;
 	mutex_unlock(&dev->xrc_lock);
 	return ret;
 }
 
-void dapx_xrc_pd_put(struct dapx_device *dev)
+void dapx_xrc_put(struct dapx_device *dev)
 {
 	mutex_lock(&dev->xrc_lock);
-	if (!--dev->xrc_pd_users)
+	if (!--dev->xrc_users) {
+		dapx_xrc_pool_destroy(dev->ibdev, dev->xrc_pool);
 		ib_dealloc_pd(dev->xrc_pd);
+	}
 	mutex_unlock(&dev->xrc_lock);
 }
 
-struct dapx_xrc_buffer *dapx_xrc_buffer_create(struct ib_device *ibdev)
+/*
+ * What a connection has at least, so that it works whoever else does. Over iWARP nothing
+ * makes the second hello wait until there is a buffer for it.
+ */
+u32 dapx_xrc_min_credits(const struct dapx_device *dev)
+{
+	return dev->iwarp ? 2 : 1;
+}
+
+/*
+ * Buffers for answers. Over iWARP more than a peer can have on its way to us: an answer
+ * to each segment that it may have got since it last heard from us, and as often a word
+ * on new credits. Elsewhere what is too much waits.
+ */
+u32 dapx_xrc_answers(const struct dapx_device *dev)
+{
+	return dev->iwarp ? 2 * DAPX_XRC_CREDITS + 2 : 4;
+}
+
+static struct dapx_xrc_buffer *dapx_xrc_buffer_create(struct ib_device *ibdev)
 {
 	struct dapx_xrc_buffer *buffer;
 
@@ -63,7 +100,7 @@ err_buffer:
 	return NULL;
 }
 
-void dapx_xrc_buffer_destroy(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer)
+static void dapx_xrc_buffer_destroy(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer)
 {
 	ib_dma_unmap_single(ibdev, buffer->dma, DAPX_XRC_SEGMENT_SIZE, DMA_BIDIRECTIONAL);
 	kfree(buffer->va);
@@ -95,6 +132,50 @@ int dapx_xrc_buffers_create(struct ib_device *ibdev, struct list_head *list, uns
 	}
 	list_splice(&made, list);
 	return 0;
+}
+
+struct dapx_xrc_pool *dapx_xrc_pool_create(struct ib_device *ibdev)
+{
+	struct dapx_xrc_pool *pool;
+
+	pool = kzalloc(sizeof(*pool), GFP_KERNEL_ACCOUNT);
+	if (!pool)
+		return NULL;
+	spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->buffers);
+	if (dapx_xrc_buffers_create(ibdev, &pool->buffers, DAPX_XRC_POOL_BUFFERS)) {
+		kfree(pool);
+		return NULL;
+	}
+	return pool;
+}
+
+/* All that was lent is back. */
+void dapx_xrc_pool_destroy(struct ib_device *ibdev, struct dapx_xrc_pool *pool)
+{
+	dapx_xrc_buffers_destroy(ibdev, &pool->buffers);
+	kfree(pool);
+}
+
+/* Into a list of who takes it, if there is one. */
+bool dapx_xrc_pool_take(struct dapx_xrc_pool *pool, struct list_head *to)
+{
+	struct dapx_xrc_buffer *buffer;
+
+	spin_lock_bh(&pool->lock);
+	buffer = list_first_entry_or_null(&pool->buffers, struct dapx_xrc_buffer, entry);
+	if (buffer)
+		list_move(&buffer->entry, to);
+	spin_unlock_bh(&pool->lock);
+	return buffer;
+}
+
+/* Out of such a list. */
+void dapx_xrc_pool_give(struct dapx_xrc_pool *pool, struct dapx_xrc_buffer *buffer)
+{
+	spin_lock_bh(&pool->lock);
+	list_move(&buffer->entry, &pool->buffers);
+	spin_unlock_bh(&pool->lock);
 }
 
 int dapx_xrc_post_recv(struct ib_qp *qp, struct dapx_xrc_buffer *buffer,

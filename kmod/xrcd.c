@@ -13,6 +13,7 @@
 #include <linux/mount.h>
 #include <linux/path.h>
 #include <linux/slab.h>
+#include <net/netlink.h>
 
 #include "dapx_private.h"
 
@@ -88,6 +89,7 @@ static struct dapx_xrc_domain *dapx_xrc_domain_create(struct dapx_device *dev,
 		kfree(domain);
 		return ERR_PTR(ret == -EBUSY ? -EDQUOT : ret);
 	}
+	scnprintf(domain->owner, sizeof(domain->owner), "dapx:xrcd:%u", domain->id);
 	if (!path)
 		return domain;
 	domain->path = *path;
@@ -116,7 +118,8 @@ static struct dapx_xrc_domain *dapx_xrc_domain_open(struct dapx_device *dev,
 	return domain;
 }
 
-static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain)
+/* @ctx: whose open file was the last one. */
+static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain, struct dapx_context *ctx)
 {
 	struct dapx_device *dev = domain->dev;
 	bool last;
@@ -129,7 +132,10 @@ static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain)
 	if (!last)
 		return;
 	xa_erase(&dapx_xrc_domains, domain->id);
-	dapx_xrc_pool_destroy(domain);
+	dapx_xrc_domain_drain(domain);
+	dapx_netlink_tell(ctx, &(struct dapx_happening) {
+			  .event = DAPX_GENL_EVENT_DOMAIN_GONE,
+			  .number = domain->id });
 	path_put(&domain->path);
 	dapx_xrc_domain_put(domain);
 }
@@ -139,6 +145,11 @@ static void dapx_xrcd_join(struct dapx_xrcd *xrcd)
 {
 	mutex_lock(&xrcd->domain->lock);
 	xrcd->serial = dapx_xrc_change();
+	if (!xrcd->domain->told)
+		dapx_netlink_tell(xrcd->obj.ctx, &(struct dapx_happening) {
+				  .event = DAPX_GENL_EVENT_DOMAIN_NEW,
+				  .number = xrcd->domain->id });
+	xrcd->domain->told = true;
 	list_add_tail(&xrcd->entry, &xrcd->domain->xrcds);
 	mutex_unlock(&xrcd->domain->lock);
 }
@@ -149,7 +160,7 @@ static void dapx_xrcd_leave(struct dapx_xrcd *xrcd)
 	dapx_xrc_change();
 	list_del(&xrcd->entry);
 	mutex_unlock(&xrcd->domain->lock);
-	dapx_xrc_domain_close(xrcd->domain);
+	dapx_xrc_domain_close(xrcd->domain, xrcd->obj.ctx);
 }
 
 /* Not by descriptors of which many share an inode, nor by a file that one may only read. */
@@ -167,18 +178,18 @@ static struct dapx_xrc_domain *dapx_xrcd_domain(struct dapx_device *dev,
 						const struct dapx_xrcd_open *cmd)
 {
 	struct dapx_xrc_domain *domain;
-	struct file *file;
+	struct fd f;
 	int ret;
 
 	if (cmd->fd == -1)
 		return cmd->flags == DAPX_XRCD_CREATE ? dapx_xrc_domain_create(dev, NULL) :
 							ERR_PTR(-EINVAL);
-	file = fget(cmd->fd);
-	if (!file)
+	f = fdget(cmd->fd);
+	if (!fd_file(f))
 		return ERR_PTR(-EBADF);
-	ret = dapx_xrcd_check_file(file);
-	domain = ret ? ERR_PTR(ret) : dapx_xrc_domain_open(dev, &file->f_path, cmd->flags);
-	fput(file);
+	ret = dapx_xrcd_check_file(fd_file(f));
+	domain = ret ? ERR_PTR(ret) : dapx_xrc_domain_open(dev, &fd_file(f)->f_path, cmd->flags);
+	fdput(f);
 	return domain;
 }
 
@@ -214,6 +225,7 @@ int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
 		ret = PTR_ERR(xrcd->domain);
 		goto err_abort;
 	}
+	xrcd->domain_id = xrcd->domain->id;
 	dapx_xrcd_join(xrcd);
 	cmd->out_xrcd = obj->handle;
 	ret = dapx_respond(ucmd);
@@ -234,8 +246,15 @@ static void dapx_xrcd_destroy(struct dapx_object *obj)
 	dapx_xrcd_leave(container_of(obj, struct dapx_xrcd, obj));
 }
 
+static int dapx_xrcd_describe(struct dapx_object *obj, struct sk_buff *skb)
+{
+	return nla_put_u32(skb, DAPX_OBJECT_ATTR_DOMAIN,
+			   container_of(obj, struct dapx_xrcd, obj)->domain_id);
+}
+
 const struct dapx_object_class dapx_xrcd_class = {
 	.type = DAPX_OBJECT_XRCD,
 	.size = sizeof(struct dapx_xrcd),
 	.destroy = dapx_xrcd_destroy,
+	.describe = dapx_xrcd_describe,
 };

@@ -451,6 +451,27 @@ static const struct reject rejects_mr_create_xrc[] = {
 	{}
 };
 
+static int mr_modify(struct world *w, void *cmd)
+{
+	struct dapx_mr_create mr = {};
+	struct dapx_mr_modify *c = cmd;
+
+	mr_create(w, &mr);
+	if (_test_cmd_mr_create(w->a.fd, &mr))
+		return because("DAPX_MR_CREATE: %m");
+	c->mr = mr.out_mr;
+	c->flags = DAPX_MR_XRC;
+	return 0;
+}
+
+static const struct reject rejects_mr_modify[] = {
+	REJECT_FLAGS(mr_modify, flags, 1ULL),
+	REJECT(mr_modify, flags, 0, EINVAL),
+	REJECT_HANDLE(mr_modify, mr),
+	REJECT_BYTES(mr_modify, __reserved),
+	{}
+};
+
 static int evd_create(struct world *w, void *cmd)
 {
 	struct dapx_evd_create *c = cmd;
@@ -550,7 +571,7 @@ static void fd_no_eventfd(struct world *w, void *cmd)
 }
 
 static const struct reject rejects_evd_eventfd[] = {
-	REJECT_FLAGS(evd_eventfd, flags, 0ULL),
+	REJECT_FLAGS(evd_eventfd, flags, 1ULL),
 	REJECT_HANDLE(evd_eventfd, evd),
 	REJECT(evd_eventfd, fd, -2U, EINVAL),
 	REJECT(evd_eventfd, fd, 1000000, EINVAL),
@@ -595,7 +616,7 @@ static const struct reject rejects_srq_create[] = {
 	REJECT_OVER(srq_create, max_sge, out_max_recv_sge),
 	REJECT_OPTIONAL_HANDLE(srq_create, xrcd),
 	REJECT_OPTIONAL_HANDLE(srq_create, evd),
-	REJECT_BYTES(srq_create, __reserved),
+	REJECT_OPTIONAL_HANDLE(srq_create, async_evd),
 	ANY(srq_create, user_data),
 	{}
 };
@@ -622,7 +643,7 @@ static const struct reject rejects_srq_create_xrc[] = {
 	REJECT_OPTIONAL_HANDLE(srq_create, xrcd),
 	REJECT_OPTIONAL_HANDLE(srq_create, evd),
 	REJECT(srq_create, evd, 0, EINVAL),
-	REJECT_BYTES(srq_create, __reserved),
+	REJECT_OPTIONAL_HANDLE(srq_create, async_evd),
 	ANY(srq_create, user_data),
 	{}
 };
@@ -714,9 +735,9 @@ static const struct reject rejects_ep_create[] = {
 	REJECT_HANDLE(ep_create, pd),
 	REJECT_HANDLE(ep_create, request_evd),
 	REJECT_OPTIONAL_HANDLE(ep_create, recv_evd),
-	REJECT_HANDLE(ep_create, connect_evd),
+	REJECT_OPTIONAL_HANDLE(ep_create, connect_evd),
+	REJECT_OPTIONAL_HANDLE(ep_create, async_evd),
 	REJECT_BY(ep_create, xrcd, ep_xrcd_of_plain, EINVAL),
-	REJECT_BYTES(ep_create, __reserved),
 	ANY(ep_create, user_data),
 	REJECT_FLAGS(ep_create, attr.flags, 3ULL),
 	/* It has receives. */
@@ -799,9 +820,9 @@ static const struct reject rejects_ep_create_xrc[] = {
 	REJECT_BY(ep_create, srq, xrc_ep_with_srq, EINVAL),
 	REJECT_HANDLE(ep_create, request_evd),
 	REJECT_OPTIONAL_HANDLE(ep_create, recv_evd),
-	REJECT_HANDLE(ep_create, connect_evd),
+	REJECT_OPTIONAL_HANDLE(ep_create, connect_evd),
+	REJECT_OPTIONAL_HANDLE(ep_create, async_evd),
 	REJECT_OPTIONAL_HANDLE(ep_create, xrcd),
-	REJECT_BYTES(ep_create, __reserved),
 	REJECT_FLAGS(ep_create, attr.flags, 3ULL),
 	REJECT_BY(ep_create, attr.flags, xrc_ep_solicited, EINVAL),
 	REJECT(ep_create, attr.send_depth, 0, EINVAL),
@@ -827,7 +848,6 @@ static int ep_query(struct world *w, void *cmd)
 static const struct reject rejects_ep_query[] = {
 	REJECT_FLAGS(ep_query, flags, 0ULL),
 	REJECT_HANDLE(ep_query, ep),
-	REJECT_BYTES(ep_query, __reserved),
 	{}
 };
 
@@ -1441,6 +1461,32 @@ static const struct reject rejects_cm_reject[] = {
 	{}
 };
 
+static int cm_take(struct world *w, void *cmd)
+{
+	struct dapx_cm_take *c = cmd;
+
+	if (pending_request(w, &c->cm))
+		return -1;
+	c->evd = w->a.conn.handle;
+	return 0;
+}
+
+static void take_no_request(struct world *w, void *cmd)
+{
+	struct dapx_cm_take *c = cmd;
+
+	c->cm = w->idle_cm;
+}
+
+static const struct reject rejects_cm_take[] = {
+	REJECT_FLAGS(cm_take, flags, 0ULL),
+	REJECT_HANDLE(cm_take, cm),
+	REJECT_BY(cm_take, cm, take_no_request, EBADFD),
+	REJECT_HANDLE(cm_take, evd),
+	ANY(cm_take, user_data),
+	{}
+};
+
 static int cm_ack(struct world *w, void *cmd)
 {
 	struct dapx_cm_ack *c = cmd;
@@ -1544,6 +1590,19 @@ static void bind_foreign_mr(struct world *w, void *cmd)
 	((struct dapx_rmr_bind *)cmd)->mr = mr.out_mr;
 }
 
+static void bind_to_write_read_only_mr(struct world *w, void *cmd)
+{
+	struct dapx_rmr_bind *c = cmd;
+	struct dapx_mr_create mr = {
+		.pd = w->a.pd, .addr = (uintptr_t)w->a.mem, .length = 8192,
+		.access = DAPX_ACCESS_REMOTE_READ,
+	};
+
+	_test_cmd_mr_create(w->a.fd, &mr);
+	c->mr = mr.out_mr;
+	c->access = DAPX_ACCESS_REMOTE_WRITE;
+}
+
 static void bind_unconnected(struct world *w, void *cmd)
 {
 	((struct dapx_rmr_bind *)cmd)->ep = spare_ep(w, &w->a)->handle;
@@ -1568,9 +1627,7 @@ static const struct reject rejects_rmr_bind[] = {
 	REJECT_HANDLE(rmr_bind, mr),
 	REJECT_BY(rmr_bind, mr, bind_foreign_mr, EINVAL),
 	REJECT_FLAGS(rmr_bind, access, 14ULL),
-	REJECT(rmr_bind, access, DAPX_ACCESS_REMOTE_READ, EACCES),
-	REJECT(rmr_bind, access,
-	       DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_ATOMIC, EACCES),
+	REJECT_BY(rmr_bind, access, bind_to_write_read_only_mr, EACCES),
 	REJECT_BY(rmr_bind, addr, bind_before, EINVAL),
 	REJECT_BY(rmr_bind, addr, bind_behind, EINVAL),
 	REJECT(rmr_bind, addr, ~0ULL - 998, EOVERFLOW),
@@ -2018,6 +2075,8 @@ FIXTURE_VARIANT_ADD(cmd, mr_create)
 	SCENE(mr_create, mr_create, MR_CREATE, mr_create, OUTS);
 FIXTURE_VARIANT_ADD(cmd, mr_create_xrc)
 	SCENE(mr_create_xrc, mr_create, MR_CREATE, mr_create_xrc, OUTS);
+FIXTURE_VARIANT_ADD(cmd, mr_modify)
+	SCENE(mr_modify, mr_modify, MR_MODIFY, mr_modify, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, evd_create)
 	SCENE(evd_create, evd_create, EVD_CREATE, evd_create, OUTS);
 FIXTURE_VARIANT_ADD(cmd, evd_wait)
@@ -2082,6 +2141,8 @@ FIXTURE_VARIANT_ADD(cmd, cm_query)
 	SCENE(cm_query, cm_query, CM_QUERY, cm_query, OUTS);
 FIXTURE_VARIANT_ADD(cmd, cm_reject)
 	SCENE(cm_reject, cm_reject, CM_REJECT, cm_reject, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, cm_take)
+	SCENE(cm_take, cm_take, CM_TAKE, cm_take, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, cm_ack)
 	SCENE(cm_ack, cm_ack, CM_ACK, cm_ack, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, rmr_create)
@@ -2364,7 +2425,7 @@ TEST(unknown_command)
 	ASSERT_LE(0, fd);
 	OK(host_set_up(&a, 0));
 	for (nr = 0; nr < 256; nr++) {
-		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_XRC_QP_QUERY)
+		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_CM_TAKE)
 			continue;
 		EXPECT_ERRNO(ENOTTY, ioctl(fd, _IO(DAPX_TYPE, nr), &cmd));
 		EXPECT_ERRNO(ENOTTY, ioctl(a.fd, _IO(DAPX_TYPE, nr), &cmd));

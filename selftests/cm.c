@@ -642,6 +642,265 @@ TEST_F(cm, backlog)
 	EXPECT_EQ(BACKLOG - 1, CM_QUERY(&self->b, listener.cm).out_requests);
 }
 
+/* ---- requests that become ids of their own ---- */
+
+#define TAKE(host, cm_, evd_, data)					\
+	test_cmd(cm_take, (host)->fd, .cm = (cm_), .evd = (evd_)->handle, \
+		 .user_data = (data))
+
+TEST_F(cm, taken)
+{
+	enum { ACCEPT, REJECT, FREE, ENDS };
+	struct dapx_ep_connect connect;
+	struct dapx_cm_query query;
+	struct listener listener;
+	struct dapx_event event;
+	struct evd evd;
+	__u32 request;
+	int how;
+
+	OK(evd_make(self->b.fd, 8, 0, &evd));
+	OK(listener_open(&self->b, &listener));
+	test_err(EBADFD, cm_take, self->b.fd, .cm = listener.cm,
+		 .evd = evd.handle);
+	for (how = 0; how < ENDS; how++) {
+		connect_usual(&self->ea, &listener, &connect);
+		connect.private_data_len = 40;
+		fill(connect.private_data, 40, how);
+		ASSERT_EQ(0, _test_cmd_ep_connect(self->a.fd, &connect));
+		OK(listener_request(&listener, &event));
+		request = event.request.cm;
+		test_err(ENOENT, cm_take, self->b.fd, .cm = request,
+			 .evd = NO_HANDLE);
+		EXPECT_EQ(1, CM_QUERY(&self->b, listener.cm).out_requests);
+		TAKE(&self->b, request, &evd, 0x7a4e0 + how);
+		query = CM_QUERY(&self->b, request);
+		EXPECT_EQ(DAPX_CM_REQUEST, query.out_state);
+		EXPECT_EQ(0, query.out_listener);
+		EXPECT_EQ(evd.handle, query.out_evd);
+		EXPECT_EQ(0x7a4e0 + how, query.out_user_data);
+		EXPECT_EQ(0, query.out_ep);
+		EXPECT_EQ(0, query.out_unacked);
+		EXPECT_EQ(0, query.out_xrc);
+		EXPECT_TRUE(has_data(query.out_private_data,
+				     query.out_private_data_len, 40, how));
+		EXPECT_TRUE(is_addr(&query.out_local, self->b.addr));
+		EXPECT_TRUE(is_addr(&query.out_remote, self->a.addr));
+		EXPECT_EQ(0, CM_QUERY(&self->b, listener.cm).out_requests);
+		EXPECT_EQ(1, users_of(&self->b, evd.handle));
+		test_err(EBUSY, free, self->b.fd, .handle = evd.handle);
+		/* Once. */
+		test_err(EBADFD, cm_take, self->b.fd, .cm = request,
+			 .evd = self->b.conn.handle);
+		test_err(EBADFD, cm_listen, self->b.fd, .cm = request);
+		EXPECT_ERRNO(EBADFD, cm_bind_to(&self->b, request,
+						self->b.addr, 0));
+		switch (how) {
+		case ACCEPT:
+			OK(ep_accept(&self->eb, request));
+			OK(expect_connection(&self->a.conn, self->ea.handle,
+					     DAPX_CONNECTION_ESTABLISHED, NULL));
+			OK(expect_connection(&self->b.conn, self->eb.handle,
+					     DAPX_CONNECTION_ESTABLISHED, NULL));
+			OK(ep_exchange(&self->ea, &self->eb));
+			OK(disconnect_reset(&self->ea, &self->eb));
+			break;
+		case REJECT:
+			test_cmd(cm_reject, self->b.fd, .cm = request,
+				 .private_data_len = 3,
+				 .private_data = { 1, 2, 3 });
+			OK(expect_connection(&self->a.conn, self->ea.handle,
+					     DAPX_CONNECTION_PEER_REJECTED,
+					     NULL));
+			EXPECT_EQ(3, test_cmd(ep_query, self->a.fd,
+					      .ep = self->ea.handle)
+				     .out_private_data[2]);
+			test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+			break;
+		case FREE:
+			test_cmd(free, self->b.fd, .handle = request,
+				 .type = DAPX_OBJECT_CM);
+			OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+			EXPECT_EQ(DAPX_EVENT_CONNECTION, event.type);
+			EXPECT_EQ(DAPX_EP_DISCONNECTED,
+				  ep_shown_state(&self->ea));
+			test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+			break;
+		}
+		test_err(ENOENT, cm_query, self->b.fd, .cm = request);
+		test_err(ENOENT, cm_take, self->b.fd, .cm = request,
+			 .evd = evd.handle);
+		EXPECT_EQ(0, users_of(&self->b, evd.handle));
+		OK(evd_quiet(&evd));
+	}
+	/* The listener is as before. */
+	OK(connect_through(&self->ea, &listener, &self->eb));
+	test_cmd(free, self->b.fd, .handle = evd.handle);
+}
+
+/* The listener's limit is on those that it has. */
+TEST_F(cm, taken_out_of_the_backlog)
+{
+	struct dapx_cm_listen mode = { .backlog = 1 };
+	struct listener listener;
+	struct dapx_event event;
+	struct ep ep[3], peer;
+	__u32 request[3];
+	int i;
+
+	OK(listener_open_as(&self->b, &mode, &listener));
+	for (i = 0; i < 3; i++) {
+		OK(ep_create(&self->a, &ep[i]));
+		OK(ep_connect(&ep[i], &listener));
+		OK(listener_request(&listener, &event));
+		request[i] = event.request.cm;
+		TAKE(&self->b, request[i], &self->b.conn, i);
+		EXPECT_EQ(0, CM_QUERY(&self->b, listener.cm).out_requests);
+	}
+	/* It goes at once, and takes none along. */
+	OK(listener_close(&listener));
+	for (i = 3; i--; ) {
+		OK(ep_create(&self->b, &peer));
+		OK(ep_accept(&peer, request[i]));
+		OK(expect_connection(&self->a.conn, ep[i].handle,
+				     DAPX_CONNECTION_ESTABLISHED, NULL));
+		OK(expect_connection(&self->b.conn, peer.handle,
+				     DAPX_CONNECTION_ESTABLISHED, NULL));
+		OK(ep_exchange(&ep[i], &peer));
+		ep_forget(&peer);
+		ep_forget(&ep[i]);
+	}
+}
+
+/* What a listener has an endpoint for stays with it. */
+TEST_F(cm, not_taken)
+{
+	struct dapx_cm_listen mode = {};
+	struct dapx_ep_create usual;
+	struct listener listener;
+	struct dapx_event event;
+	struct ep peer;
+
+	ep_usual(&self->b, &usual);
+	for (mode.mode = DAPX_LISTEN_RESERVED;
+	     mode.mode <= DAPX_LISTEN_TENTATIVE; mode.mode++) {
+		bool reserved = mode.mode == DAPX_LISTEN_RESERVED;
+
+		mode.ep = reserved ? self->eb.handle : 0;
+		memset(&mode.attr, 0, sizeof(mode.attr));
+		if (!reserved)
+			mode.attr = usual.attr;
+		OK(ep_create(&self->a, &peer));
+		OK(listener_open_as(&self->b, &mode, &listener));
+		OK(ep_connect(&peer, &listener));
+		OK(listener_request(&listener, &event));
+		test_err(EINVAL, cm_take, self->b.fd, .cm = event.request.cm,
+			 .evd = self->b.conn.handle);
+		EXPECT_EQ(1, CM_QUERY(&self->b, listener.cm).out_requests);
+		EXPECT_EQ(listener.cm, CM_QUERY(&self->b, event.request.cm)
+				       .out_listener);
+		test_cmd(cm_reject, self->b.fd, .cm = event.request.cm);
+		OK(expect_connection(&self->a.conn, peer.handle,
+				     DAPX_CONNECTION_PEER_REJECTED, NULL));
+		OK(listener_close(&listener));
+		ep_forget(&peer);
+	}
+}
+
+/* Before it is taken, or after: there is one event of it, for who took it. */
+TEST_F(cm, taken_and_withdrawn)
+{
+	struct listener listener;
+	struct dapx_event event;
+	struct evd evd;
+	__u32 request;
+	int late;
+
+	if (on_siw())
+		SKIP(return, "iWARP does not tell before a request is accepted");
+	OK(evd_make(self->b.fd, 8, 0, &evd));
+	OK(listener_open(&self->b, &listener));
+	for (late = 0; late < 2; late++) {
+		OK(ep_connect(&self->ea, &listener));
+		OK(listener_request(&listener, &event));
+		request = event.request.cm;
+		if (!late)
+			TAKE(&self->b, request, &evd, 0x90e);
+		test_cmd(ep_disconnect, self->a.fd, .ep = self->ea.handle);
+		OK(expect_connection(&self->a.conn, self->ea.handle,
+				     DAPX_CONNECTION_DISCONNECTED, NULL));
+		test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+		if (late) {
+			sleep_ms(PATIENCE_MS / 15);
+			EXPECT_EQ(DAPX_CM_REQUEST,
+				  CM_QUERY(&self->b, request).out_state);
+			TAKE(&self->b, request, &evd, 0x90e);
+		}
+		OK(expect_cm(&evd, request, DAPX_CM_REQUEST_ENDED, &event));
+		EXPECT_EQ(0x90e, event.user_data);
+		EXPECT_EQ(-ECONNREFUSED, event.cm.error);
+		EXPECT_EQ(DAPX_CM_ENDED, CM_QUERY(&self->b, request).out_state);
+		EXPECT_EQ(1, CM_QUERY(&self->b, request).out_unacked);
+		test_err(EBADFD, ep_accept, self->b.fd, .cm = request,
+			 .ep = self->eb.handle);
+		test_err(EBADFD, cm_reject, self->b.fd, .cm = request);
+		test_err(EBADFD, cm_take, self->b.fd, .cm = request,
+			 .evd = evd.handle);
+		test_err(EBUSY, free, self->b.fd, .handle = request,
+			 .flags = DAPX_FREE_NOWAIT);
+		test_cmd(cm_ack, self->b.fd, .cm = request, .events = 1);
+		test_cmd(free, self->b.fd, .handle = request);
+		OK(evd_quiet(&evd));
+	}
+	/* Of one that nobody took there is none; that it is gone shows when it is accepted. */
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	test_cmd(ep_disconnect, self->a.fd, .ep = self->ea.handle);
+	sleep_ms(PATIENCE_MS / 15);
+	OK(evd_quiet(&self->b.conn));
+	test_err(EBADFD, ep_accept, self->b.fd, .cm = event.request.cm,
+		 .ep = self->eb.handle);
+	test_cmd(free, self->b.fd, .handle = event.request.cm);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_shown_state(&self->eb));
+}
+
+/* The listener's own event may still wait for room: it does not come any more. */
+TEST_F(cm, taken_before_it_was_announced)
+{
+	struct listener listener;
+	struct dapx_query_object object = { .flags = DAPX_QUERY_NEXT };
+	__u64 deadline = in_ms(PATIENCE_MS);
+	struct dapx_event event;
+	struct evd small, evd;
+	__u32 conn;
+
+	OK(evd_make(self->b.fd, 1, 0, &small));
+	OK(evd_make(self->b.fd, 8, 0, &evd));
+	test_cmd(evd_post, self->b.fd, .evd = small.handle);
+	conn = self->b.conn.handle;
+	self->b.conn.handle = small.handle;
+	OK(listener_open(&self->b, &listener));
+	self->b.conn.handle = conn;
+	OK(ep_connect(&self->ea, &listener));
+	while (!CM_QUERY(&self->b, listener.cm).out_unacked) {
+		ASSERT_GT(deadline, now_ns());
+		sleep_ms(1);
+	}
+	object.handle = listener.cm;
+	object.type = DAPX_OBJECT_CM;
+	ASSERT_EQ(0, _test_cmd_query_object(self->b.fd, &object));
+	TAKE(&self->b, object.out_handle, &evd, 0);
+	ASSERT_TRUE(evd_poll(&small, &event));
+	EXPECT_EQ(DAPX_EVENT_SOFTWARE, event.type);
+	OK(evd_quiet(&small));
+	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = 1);
+	OK(listener_close(&listener));
+	test_cmd(free, self->b.fd, .handle = small.handle);
+	OK(ep_accept(&self->eb, object.out_handle));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+}
+
 /* ---- attempts that come to nothing ---- */
 
 TEST_F(cm, nobody_listens)
@@ -787,6 +1046,33 @@ TEST_F(cm, aborted_by_disconnect)
 	OK(expect_completion(&self->a.recv, 1, DAPX_STATUS_FLUSHED, NULL));
 	OK(evd_quiet(&self->a.conn));
 	test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+}
+
+/* The peer's word that it is connected is lost, and then it says goodbye. */
+TEST_F(cm, goodbye_before_the_last_word)
+{
+	struct listener listener;
+	struct dapx_event event;
+
+	if (on_siw())
+		SKIP(return, "an iWARP connection has no third message");
+	OK(listener_open(&self->b, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	OK(host_mute(&self->a, true));
+	OK(ep_accept(&self->eb, event.request.cm));
+	EXPECT_EQ(0, expect_connection(&self->a.conn, self->ea.handle,
+				       DAPX_CONNECTION_ESTABLISHED, NULL))
+		TH_LOG("%s", why());
+	EXPECT_EQ(DAPX_EP_COMPLETION_PENDING, ep_shown_state(&self->eb));
+	OK(host_mute(&self->a, false));
+	test_cmd(ep_disconnect, self->a.fd, .ep = self->ea.handle);
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
 }
 
 /* ---- resolving step by step ---- */

@@ -82,6 +82,43 @@ void sleep_ms(unsigned int ms)
 		;
 }
 
+static void *moment_thread(void *arg)
+{
+	const struct moment *moment = arg;
+
+	usleep(dice() % moment->longest_us);
+	moment->act(moment->arg);
+	return NULL;
+}
+
+int moment_start(struct moment *moment)
+{
+	int error = pthread_create(&moment->thread, NULL, moment_thread, moment);
+
+	return error ? because("pthread_create: %s", strerror(error)) : 0;
+}
+
+void moment_await(struct moment *moment)
+{
+	pthread_join(moment->thread, NULL);
+}
+
+void moment_fell(struct moment *moment, bool too_late)
+{
+	unsigned int us = moment->longest_us;
+
+	if (too_late)
+		moment->longest_us = us > 1 ? us / 2 : 1;
+	else if (us < 16 * 1000)
+		moment->longest_us = us + us / 4 + 1;
+}
+
+void spin(unsigned int turns)
+{
+	while (turns--)
+		__asm__ volatile("" : : : "memory");
+}
+
 __u32 dice(void)
 {
 	static __thread __u64 state;
@@ -208,6 +245,24 @@ void cgroup_leave(const char *device)
 	rmdir(CGROUP "/dapx");
 }
 
+long pinned_pages(void)
+{
+	unsigned long acquired = 0, released = 0;
+	char line[128];
+	FILE *file;
+
+	write_line("/proc/sys/vm/stat_refresh", "1");
+	file = fopen("/proc/vmstat", "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "nr_foll_pin_acquired %lu", &acquired) != 1 &&
+		    sscanf(line, "nr_foll_pin_released %lu", &released) == 1)
+			break;
+	}
+	if (file)
+		fclose(file);
+	return acquired - released;
+}
+
 /* ---- commands ---- */
 
 struct span {
@@ -251,6 +306,7 @@ static const struct span outs_query_device[] = {
 	OUT(query_device, out_max_connect_data),
 	OUT(query_device, out_max_accept_data),
 	OUT(query_device, out_max_reject_data),
+	OUT(query_device, out_active_mtu),
 	{}
 };
 
@@ -272,6 +328,8 @@ static const struct span outs_mr_create[] = {
 	OUT(mr_create, out_rkey),
 	{}
 };
+
+static const struct span outs_mr_modify[] = { {} };
 
 static const struct span outs_rmr_create[] = {
 	OUT(rmr_create, out_rmr),
@@ -332,6 +390,7 @@ static const struct span outs_ep_query[] = {
 	OUT(ep_query, out_request_evd),
 	OUT(ep_query, out_recv_evd),
 	OUT(ep_query, out_connect_evd),
+	OUT(ep_query, out_async_evd),
 	OUT(ep_query, out_cm),
 	OUT(ep_query, out_user_data),
 	OUT(ep_query, out_attr),
@@ -377,6 +436,7 @@ static const struct span outs_cm_query[] = {
 
 static const struct span outs_cm_reject[] = { {} };
 static const struct span outs_cm_ack[] = { {} };
+static const struct span outs_cm_take[] = { {} };
 
 static const struct span outs_srq_query[] = {
 	OUT(srq_query, out_pd),
@@ -386,6 +446,7 @@ static const struct span outs_srq_query[] = {
 	OUT(srq_query, out_depth),
 	OUT(srq_query, out_max_sge),
 	OUT(srq_query, out_limit),
+	OUT(srq_query, out_async_evd),
 	{}
 };
 
@@ -513,6 +574,7 @@ int ring_map(int fd, const struct dapx_ring_layout *layout, struct ring *ring)
 	ring->head = (__u32 *)(map + layout->head_off);
 	ring->tail = (__u32 *)(map + layout->tail_off);
 	ring->flags = (__u32 *)(map + layout->flags_off);
+	ring->armed = layout->arm_off ? (__u32 *)(map + layout->arm_off) : NULL;
 	ring->entries = map + layout->entries_off;
 	ring->stride = layout->stride;
 	ring->depth = layout->depth;
@@ -627,6 +689,18 @@ int evd_next(struct evd *evd, struct dapx_event *event, unsigned int ms)
 	errno = EPROTO;
 	return because("DAPX_EVD_WAIT tells of %u events, the ring is empty",
 		       wait.out_events);
+}
+
+void evd_arm(struct evd *evd)
+{
+	__atomic_store_n(evd->ring.armed, 1, __ATOMIC_RELAXED);
+	/* Full: it is armed before the ring is looked at. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+bool evd_armed(const struct evd *evd)
+{
+	return __atomic_load_n(evd->ring.armed, __ATOMIC_RELAXED);
 }
 
 static const char *event_text(const struct dapx_event *event)
@@ -933,6 +1007,12 @@ int cable_set(const struct host *from, const struct host *to, bool whole)
 		because("the way from %s to %s: %m", netdev_of(from), to->addr);
 	close(fd);
 	return ret;
+}
+
+int host_mute(const struct host *host, bool muted)
+{
+	return run("tc qdisc replace dev %s root %s", netdev_of(host),
+		   muted ? "blackhole" : "noqueue");
 }
 
 int link_set(const struct host *host, const struct host *to, bool up)
@@ -1733,9 +1813,16 @@ int host_xrc(struct host *host, int file)
 
 int xrc_srq_make(struct host *host, __u32 depth, struct xrc_srq *srq)
 {
+	return xrc_srq_make_with(host, depth, 0, srq);
+}
+
+int xrc_srq_make_with(struct host *host, __u32 depth, __u32 async_evd,
+		      struct xrc_srq *srq)
+{
 	struct dapx_srq_create cmd = {
 		.pd = host->pd, .depth = depth, .max_sge = 4,
 		.xrcd = host->xrcd, .evd = host->recv.handle,
+		.async_evd = async_evd,
 	};
 
 	if (_test_cmd_srq_create(host->fd, &cmd))

@@ -10,6 +10,7 @@
 #define DAPX_UTILS_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -102,6 +103,22 @@ unsigned int patience_ms(void);
 __u64 now_ns(void);
 __u64 in_ms(unsigned int ms);
 void sleep_ms(unsigned int ms);
+/*
+ * Something that is done by another thread while this one goes on, at a moment
+ * within @longest_us; tell where it fell, and the next one falls better.
+ */
+struct moment {
+	unsigned int longest_us;
+	void (*act)(void *arg);
+	void *arg;
+	pthread_t thread;
+};
+
+int moment_start(struct moment *moment);
+void moment_await(struct moment *moment);
+void moment_fell(struct moment *moment, bool too_late);
+/* For a moment, of which sleeping would be too long. */
+void spin(unsigned int turns);
 /* Numbers for choosing moments and data; print the seed to see a run again. */
 __u32 dice(void);
 
@@ -112,6 +129,8 @@ int write_line(const char *path, const char *text);
 /* A module parameter that is a number; -1 if there is no such. */
 long module_parameter(const char *name);
 int set_module_parameter(const char *name, long value);
+/* Pages that are pinned, in all of the machine. */
+long pinned_pages(void);
 /* Runs a shell command quietly; its exit code. */
 [[gnu::format(printf, 1, 2)]] int run(const char *format, ...);
 
@@ -132,6 +151,7 @@ struct ring {
 	__u32 *head;
 	__u32 *tail;
 	__u32 *flags;
+	__u32 *armed;			/* NULL: none */
 	__u8 *entries;
 	__u32 stride;
 	__u32 depth;
@@ -157,6 +177,9 @@ int evd_make(int fd, __u32 depth, __u32 flags, struct evd *evd);
 /* One event, if there is one, without waiting. */
 bool evd_poll(struct evd *evd, struct dapx_event *event);
 int evd_next(struct evd *evd, struct dapx_event *event, unsigned int ms);
+/* Of an eventfd with DAPX_EVENTFD_ONCE: by the next event. */
+void evd_arm(struct evd *evd);
+bool evd_armed(const struct evd *evd);
 /* Nothing comes for a while. */
 int evd_quiet(struct evd *evd);
 /* Takes out and counts what is there. */
@@ -212,6 +235,11 @@ int device_remove(const struct host *host);
 int device_add(const struct host *host);
 /* Cuts the cable from one host to the other, this way only, or mends it. */
 int cable_set(const struct host *from, const struct host *to, bool whole);
+/*
+ * What leaves @host is lost. Not by cable_set(): to the RDMA CM a neighbour that changes
+ * is the end of a set-up.
+ */
+int host_mute(const struct host *host, bool muted);
 /*
  * Takes the network device below @host down, or up again with what it lost by that:
  * addresses, and the way to @to.
@@ -384,6 +412,9 @@ struct xrc_srq {
 int host_xrc(struct host *host, int file);
 /* Its completions come to host->recv. */
 int xrc_srq_make(struct host *host, __u32 depth, struct xrc_srq *srq);
+/* Its asynchronous events come to @async_evd; 0: to host->recv. */
+int xrc_srq_make_with(struct host *host, __u32 depth, __u32 async_evd,
+		      struct xrc_srq *srq);
 /* The usual sending endpoint. */
 void xrc_usual(const struct host *host, struct dapx_ep_create *cmd);
 int xrc_ep_create(struct host *host, struct ep *ep);

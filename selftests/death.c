@@ -322,25 +322,6 @@ FIXTURE(death)
 	unsigned int survivors;
 };
 
-/* Pages that are pinned, in all of the machine. */
-static long pinned_pages(void)
-{
-	unsigned long acquired = 0, released = 0;
-	char line[128];
-	FILE *file;
-
-	write_line("/proc/sys/vm/stat_refresh", "1");
-	file = fopen("/proc/vmstat", "r");
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "nr_foll_pin_acquired %lu", &acquired) != 1 &&
-		    sscanf(line, "nr_foll_pin_released %lu", &released) == 1)
-			break;
-	}
-	if (file)
-		fclose(file);
-	return acquired - released;
-}
-
 /* What the kernel holds for those who died. */
 static long kernel_memory(void)
 {

@@ -492,6 +492,209 @@ TEST_F(ep, disconnect_without_cm)
 	EXPECT_GONE(&self->eb, &self->b.conn);
 }
 
+/* Without an EVD for its connection. */
+static int make_silent(struct host *host, struct ep *ep)
+{
+	struct dapx_ep_create cmd;
+
+	ep_usual(host, &cmd);
+	cmd.connect_evd = 0;
+	return ep_make(host, &cmd, ep);
+}
+
+TEST_F(ep, silent)
+{
+	struct ep ea, eb;
+	__u32 round;
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s has no exchange of QP numbers", self->a.device);
+	OK(make_silent(&self->a, &ea));
+	OK(make_silent(&self->b, &eb));
+	EXPECT_EQ(0, QUERY(&ea).out_connect_evd);
+	EXPECT_EQ(0, QUERY(&ea).out_async_evd);
+	/* Ended by either side, gracefully or not, by an error, and while it is set up. */
+	for (round = 0; round < 4; round++) {
+		OK(connect_qp(&ea, &eb, NULL));
+		OK(ep_exchange(&ea, &eb));
+		OK(ep_recv(&eb, 7, TARGET, 8));
+		if (round < 2) {
+			DISCONNECT(&ea, round ? DAPX_DISCONNECT_ABRUPT : 0);
+		} else if (round == 2) {
+			OK(ep_rdma(&ea, 8, DAPX_OP_RDMA_WRITE, self->a.mr,
+				   self->a.mem, 8, self->b.mem,
+				   self->b.rkey ^ 0x100));
+			OK(expect_completion(&self->a.done, 8,
+					     DAPX_STATUS_REMOTE_ACCESS, NULL));
+		} else {
+			OK(ep_destroy(&ea));
+			OK(make_silent(&self->a, &ea));
+			OK(qp_init(&ea));
+			DISCONNECT(&eb, DAPX_DISCONNECT_ABRUPT);
+			break;
+		}
+		OK(ep_await_state(&ea, DAPX_EP_DISCONNECTED));
+		DISCONNECT(&eb, DAPX_DISCONNECT_ABRUPT);
+		OK(ep_await_state(&eb, DAPX_EP_DISCONNECTED));
+		OK(expect_completion(&self->b.recv, 7, DAPX_STATUS_FLUSHED,
+				     NULL));
+		ea.qp_num = test_cmd(ep_reset, self->a.fd,
+				     .ep = ea.handle).out_qp_num;
+		eb.qp_num = test_cmd(ep_reset, self->b.fd,
+				     .ep = eb.handle).out_qp_num;
+	}
+	OK(evd_quiet(&self->a.conn));
+	OK(evd_quiet(&self->b.conn));
+	OK(ep_destroy(&ea));
+	OK(ep_destroy(&eb));
+}
+
+/* The CM's outcomes are events: it needs somewhere to tell them. */
+TEST_F(ep, silent_by_the_cm)
+{
+	struct listener listener, other = { .host = &self->a };
+	struct dapx_ep_connect connect;
+	struct dapx_event event;
+	struct ep ea, eb;
+
+	OK(make_silent(&self->a, &ea));
+	OK(make_silent(&self->b, &eb));
+	OK(listener_open(&self->b, &listener));
+	connect_usual(&ea, &listener, &connect);
+	EXPECT_ERRNO(EBADFD, _test_cmd_ep_connect(self->a.fd, &connect));
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&ea));
+
+	other.cm = CM_NEW(&self->a);
+	ASSERT_EQ(0, cm_bind_to(&self->a, other.cm, self->a.addr, 0));
+	test_err(EBADFD, cm_listen, self->a.fd, .cm = other.cm,
+		 .mode = DAPX_LISTEN_RESERVED, .ep = ea.handle);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&ea));
+
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	test_err(EBADFD, ep_accept, self->b.fd, .ep = eb.handle,
+		 .cm = event.request.cm);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&eb));
+	test_cmd(cm_reject, self->b.fd, .cm = event.request.cm);
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_PEER_REJECTED, NULL));
+
+	/* Given one, they are as others. */
+	test_err(ENOENT, ep_modify, self->a.fd, .ep = ea.handle,
+		 .mask = DAPX_EP_MODIFY_CONNECT_EVD);
+	test_cmd(ep_modify, self->a.fd, .ep = ea.handle,
+		 .mask = DAPX_EP_MODIFY_CONNECT_EVD,
+		 .connect_evd = self->a.conn.handle);
+	test_cmd(ep_modify, self->b.fd, .ep = eb.handle,
+		 .mask = DAPX_EP_MODIFY_CONNECT_EVD,
+		 .connect_evd = self->b.conn.handle);
+	EXPECT_EQ(self->a.conn.handle, QUERY(&ea).out_connect_evd);
+	OK(connect_through(&ea, &listener, &eb));
+	OK(ep_exchange(&ea, &eb));
+}
+
+TEST_F(ep, async_evd)
+{
+	struct dapx_ep_create cmd;
+	struct evd async, connect;
+	struct ep ep;
+
+	OK(evd_make(self->a.fd, 8, 0, &async));
+	OK(evd_make(self->a.fd, 8, 0, &connect));
+	ep_usual(&self->a, &cmd);
+	cmd.connect_evd = connect.handle;
+	cmd.async_evd = async.handle;
+	OK(ep_make(&self->a, &cmd, &ep));
+	EXPECT_EQ(async.handle, QUERY(&ep).out_async_evd);
+	EXPECT_EQ(1, users_of(&self->a, async.handle));
+	test_err(EBUSY, free, self->a.fd, .handle = async.handle);
+	/* Another connect EVD changes nothing about it. */
+	test_cmd(ep_modify, self->a.fd, .ep = ep.handle,
+		 .mask = DAPX_EP_MODIFY_CONNECT_EVD, .connect_evd = async.handle);
+	EXPECT_EQ(2, users_of(&self->a, async.handle));
+	test_cmd(free, self->a.fd, .handle = connect.handle);
+	test_cmd(ep_modify, self->a.fd, .ep = ep.handle,
+		 .mask = DAPX_EP_MODIFY_CONNECT_EVD,
+		 .connect_evd = self->a.conn.handle);
+	EXPECT_EQ(1, users_of(&self->a, async.handle));
+	EXPECT_EQ(async.handle, QUERY(&ep).out_async_evd);
+	OK(connect_cm(&ep, &self->eb));
+	OK(ep_exchange(&ep, &self->eb));
+	OK(ep_destroy(&ep));
+	EXPECT_EQ(0, users_of(&self->a, async.handle));
+	test_cmd(free, self->a.fd, .handle = async.handle);
+}
+
+/*
+ * siw gives up a queue pair that finds the memory of a request gone: one that waits for
+ * a read, whose answer is on its way. rxe never does.
+ */
+TEST_F(ep, given_up)
+{
+	struct dapx_ep_create cmd;
+	struct dapx_event event;
+	struct evd async;
+	struct ep ep;
+	int own, i;
+
+	if (!on_siw())
+		SKIP(return, "%s gives up no queue pair", self->a.device);
+	OK(evd_make(self->a.fd, 8, 0, &async));
+	for (own = 0; own < 2; own++) {
+		struct dapx_send_wr send = {
+			.wr_id = 2, .opcode = DAPX_OP_SEND, .num_sge = 1,
+			.flags = DAPX_SEND_SIGNALED | DAPX_SEND_FENCE,
+		};
+		struct dapx_sge sge = {
+			.addr = (uintptr_t)self->a.mem, .length = 8,
+		};
+		int told = 0;
+
+		sge.mr = test_cmd(mr_create, self->a.fd, .pd = self->a.pd,
+				  .addr = sge.addr, .length = 8).out_mr;
+		ep_usual(&self->a, &cmd);
+		cmd.user_data = 0xdead;
+		cmd.async_evd = own ? async.handle : 0;
+		OK(ep_make(&self->a, &cmd, &ep));
+		OK(connect_cm(&ep, &self->eb));
+		OK(ep_recv(&self->eb, 3, TARGET, 8));
+		OK(cable_set(&self->b, &self->a, false));
+		OK(ep_rdma(&ep, 1, DAPX_OP_RDMA_READ, self->a.mr,
+			   self->a.mem + TARGET, 8, self->b.mem, self->b.rkey));
+		OK(ep_post_send(&ep, &send, &sge));
+		sleep_ms(GLANCE_MS);
+		test_cmd(free, self->a.fd, .handle = sge.mr);
+		OK(cable_set(&self->b, &self->a, true));
+		/* Before the connection's end or after it. */
+		for (i = 0; i < 2; i++) {
+			OK(evd_next(own && i ? &async : &self->a.conn, &event,
+				    PATIENCE_MS));
+			EXPECT_EQ(ep.handle, event.handle);
+			EXPECT_EQ(0xdead, event.user_data);
+			if (event.type == DAPX_EVENT_ASYNC) {
+				EXPECT_EQ(DAPX_ASYNC_EP_ERROR, event.async.what);
+				told = own ? i : 1;
+			} else {
+				EXPECT_EQ(DAPX_EVENT_CONNECTION, event.type);
+				/* siw ends the stream itself as well. */
+				EXPECT_TRUE(event.connection.what ==
+					    DAPX_CONNECTION_BROKEN ||
+					    event.connection.what ==
+					    DAPX_CONNECTION_DISCONNECTED);
+			}
+		}
+		EXPECT_EQ(1, told);
+		OK(evd_quiet(&self->a.conn));
+		OK(evd_quiet(&async));
+		OK(ep_destroy(&ep));
+		OK(ep_await_state(&self->eb, DAPX_EP_DISCONNECTED));
+		test_cmd(ep_reset, self->b.fd, .ep = self->eb.handle);
+		evd_drain(&self->a.done);
+		evd_drain(&self->b.recv);
+		evd_drain(&self->b.conn);
+	}
+}
+
 /* Graceful: what is under way is done first; nothing new is taken. */
 TEST_F(ep, graceful)
 {
@@ -550,6 +753,36 @@ TEST_F(ep, abrupt)
 		test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
 		test_cmd(ep_reset, self->b.fd, .ep = self->eb.handle);
 	}
+}
+
+/* A peer that leaves may still acknowledge; on rxe even what it took before. */
+TEST_F(ep, acknowledged_after_the_disconnect)
+{
+	struct dapx_event event;
+
+	if (on_siw())
+		SKIP(return, "a request cannot be held up on iWARP");
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_send(&self->ea, 1, 0, 8));
+	DISCONNECT(&self->eb, 0);
+	/* Until the other end has heard of it. */
+	sleep_ms(50);
+	OK(ep_recv(&self->eb, 1, TARGET, 8));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->b.recv, 1, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_GONE(&self->ea, &self->a.conn);
+	EXPECT_GONE(&self->eb, &self->b.conn);
+	test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+	test_cmd(ep_reset, self->b.fd, .ep = self->eb.handle);
+
+	/* What it does not take does not keep the end from coming. */
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_send(&self->ea, 2, 0, 8));
+	DISCONNECT(&self->eb, 0);
+	OK(evd_next(&self->a.done, &event, PATIENCE_MS));
+	EXPECT_EQ(DAPX_STATUS_FLUSHED, event.completion.status);
+	EXPECT_GONE(&self->ea, &self->a.conn);
+	EXPECT_GONE(&self->eb, &self->b.conn);
 }
 
 TEST_F(ep, work_when_disconnected)

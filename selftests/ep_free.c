@@ -219,16 +219,6 @@ TEST_F(ep_free, passive_at_any_moment_of_a_set_up)
 }
 
 /*
- * What leaves the first host is lost. Not by cable_set(): to the RDMA CM a neighbour
- * that changes is the end of a set-up.
- */
-static int mute(bool muted)
-{
-	return run("tc qdisc replace dev %s root %s", getenv("DAPX_NETDEV"),
-		   muted ? "blackhole" : "noqueue");
-}
-
-/*
  * Of what leaves the second host, every other message waits: the one behind it
  * is there first, as in a peer whose CM handles them in several threads.
  */
@@ -273,14 +263,14 @@ TEST_F(ep_free, before_the_peers_last_word)
 	OK(listener_open(&self->b, &listener));
 	OK(ep_connect(&self->ea, &listener));
 	OK(listener_request(&listener, &event));
-	OK(mute(true));
+	OK(host_mute(&self->a, true));
 	OK(ep_accept(&self->eb, event.request.cm));
 	EXPECT_EQ(0, expect_connection(&self->a.conn, self->ea.handle,
 				       DAPX_CONNECTION_ESTABLISHED, NULL))
 		TH_LOG("%s", why());
 	EXPECT_EQ(DAPX_EP_COMPLETION_PENDING, ep_state(&self->eb));
 	OK(ep_destroy(&self->eb));
-	OK(mute(false));
+	OK(host_mute(&self->a, false));
 	OK(expect_connection(&self->a.conn, self->ea.handle,
 			     DAPX_CONNECTION_DISCONNECTED, NULL));
 	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_state(&self->ea));
@@ -434,6 +424,45 @@ TEST_F(ep_free, both_ends_at_once)
 	OK(evd_quiet(&self->a.conn));
 	OK(evd_quiet(&self->b.conn));
 	pthread_barrier_destroy(&start);
+}
+
+static void *runs_until(void *end)
+{
+	while (!__atomic_load_n((bool *)end, __ATOMIC_RELAXED))
+		;
+	return NULL;
+}
+
+/* What it got is acknowledged, though it goes at once and the device's workers have to wait. */
+TEST_F(ep_free, acknowledges_what_it_received)
+{
+	unsigned int n = count(200, 5000), round, i;
+	pthread_t others[2];
+	bool end = false;
+
+	if (on_siw())
+		SKIP(return, "an iWARP connection has a CM, by which the peer hears of its end");
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&others[i], NULL, runs_until, &end));
+	for (round = 0; round < n; round++) {
+		struct ep ea, eb;
+
+		OK(ep_create(&self->a, &ea));
+		OK(ep_create(&self->b, &eb));
+		OK(connect_qp(&ea, &eb, NULL));
+		OK(ep_recv(&eb, round, TARGET, 8));
+		OK(ep_send(&ea, round, 0, 8));
+		OK(expect_completion(&self->b.recv, round, DAPX_STATUS_SUCCESS, NULL));
+		OK(ep_destroy(&eb));
+		ASSERT_EQ(0, expect_completion(&self->a.done, round, DAPX_STATUS_SUCCESS, NULL))
+			TH_LOG("round %u: %s", round, why());
+		OK(ep_destroy(&ea));
+		ep_forget(&ea);
+		ep_forget(&eb);
+	}
+	__atomic_store_n(&end, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_join(others[i], NULL));
 }
 
 /* Either the free comes first, or the removal has done it. */

@@ -418,6 +418,123 @@ TEST_F(evd, eventfd)
 	OK(post(&self->evd, 8));
 }
 
+static int new_eventfd(void)
+{
+	return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+}
+
+#define SIGNAL_ONCE(evd_, fd_)						\
+	test_cmd(evd_eventfd, (evd_)->fd, .evd = (evd_)->handle,	\
+		 .fd = (fd_), .flags = DAPX_EVENTFD_ONCE)
+
+TEST_F(evd, armed_once)
+{
+	int fd = new_eventfd(), i;
+
+	ASSERT_LE(0, fd);
+	SIGNAL_ONCE(&self->evd, fd);
+	EXPECT_FALSE(evd_armed(&self->evd));
+	OK(post(&self->evd, 0));
+	EXPECT_EQ(0, eventfd_count(fd));
+
+	/* What is there unread does not count, and keeps it armed. */
+	evd_arm(&self->evd);
+	EXPECT_EQ(0, eventfd_count(fd));
+	EXPECT_TRUE(evd_armed(&self->evd));
+	OK(post(&self->evd, 1));
+	EXPECT_EQ(1, eventfd_count(fd));
+	EXPECT_FALSE(evd_armed(&self->evd));
+	for (i = 2; i < 5; i++)
+		OK(post(&self->evd, i));
+	EXPECT_EQ(0, eventfd_count(fd));
+
+	/* Armed twice is armed. */
+	evd_arm(&self->evd);
+	evd_arm(&self->evd);
+	OK(post(&self->evd, 5));
+	OK(post(&self->evd, 6));
+	EXPECT_EQ(1, eventfd_count(fd));
+
+	/* What finds no room and is refused is no event. */
+	OK(post(&self->evd, 7));
+	evd_arm(&self->evd);
+	test_err(EAGAIN, evd_post, self->a.fd, .evd = self->evd.handle);
+	EXPECT_EQ(0, eventfd_count(fd));
+	EXPECT_TRUE(evd_armed(&self->evd));
+	for (i = 0; i < 8; i++)
+		OK(take(&self->evd, i));
+	EXPECT_EQ(0, eventfd_count(fd));
+	OK(post(&self->evd, 8));
+	EXPECT_EQ(1, eventfd_count(fd));
+
+	/* Without the flag each event signals, and nobody looks at the word. */
+	test_cmd(evd_eventfd, self->a.fd, .evd = self->evd.handle, .fd = fd);
+	OK(post(&self->evd, 9));
+	evd_arm(&self->evd);
+	OK(post(&self->evd, 10));
+	EXPECT_EQ(2, eventfd_count(fd));
+	EXPECT_TRUE(evd_armed(&self->evd));
+	test_cmd(evd_eventfd, self->a.fd, .evd = self->evd.handle, .fd = -1,
+		 .flags = DAPX_EVENTFD_ONCE);
+	OK(post(&self->evd, 11));
+	EXPECT_EQ(0, eventfd_count(fd));
+	close(fd);
+}
+
+TEST_F(evd, armed_for_completions)
+{
+	struct pollfd wait = { .fd = new_eventfd(), .events = POLLIN };
+	int i;
+
+	ASSERT_LE(0, wait.fd);
+	SIGNAL_ONCE(&self->a.recv, wait.fd);
+	OK(connect_cm(&self->ea, &self->eb));
+	for (i = 0; i < 10; i++) {
+		bool arm = i % 2;
+
+		if (arm)
+			evd_arm(&self->a.recv);
+		OK(ep_recv(&self->ea, i, 0, 64));
+		OK(ep_send(&self->eb, i, 0, 64));
+		if (arm)
+			ASSERT_EQ(1, poll(&wait, 1, PATIENCE_MS));
+		OK(expect_completion(&self->a.recv, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+		OK(expect_completion(&self->b.done, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+		EXPECT_EQ(arm, eventfd_count(wait.fd));
+		EXPECT_FALSE(evd_armed(&self->a.recv));
+	}
+	close(wait.fd);
+}
+
+/* Nobody but its owner has something of what stands in the word. */
+TEST_F(evd, armed_with_rubbish)
+{
+	static const __u32 words[] = { 2, 0x80000000, 0xff00, ~0U };
+	int fd = new_eventfd(), others = new_eventfd(), i;
+	struct evd other;
+
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, others);
+	OK(evd_make(self->a.fd, 8, 0, &other));
+	SIGNAL_ONCE(&self->evd, fd);
+	SIGNAL_ONCE(&other, others);
+	for (i = 0; i < 100; i++) {
+		*self->evd.ring.armed = i < ARRAY_SIZE(words) ? words[i] :
+				dice() | 1;
+		OK(post(&self->evd, i));
+		OK(post(&other, i));
+		EXPECT_EQ(1, eventfd_count(fd));
+		EXPECT_FALSE(evd_armed(&self->evd));
+		OK(take(&self->evd, i));
+		OK(take(&other, i));
+	}
+	EXPECT_EQ(0, eventfd_count(others));
+	close(fd);
+	close(others);
+}
+
 TEST_F(evd, epoll)
 {
 	struct epoll_event want = { .events = EPOLLIN }, got;
@@ -543,6 +660,150 @@ static void *produces(void *arg)
 	return NULL;
 }
 
+struct visitor {
+	struct evd *evd;
+	unsigned int expected;		/* events that may have been posted */
+	unsigned int posted;
+	int error;
+};
+
+/* Posts one event after the other, each at any moment after it is expected. */
+static void *visits(void *arg)
+{
+	struct visitor *visitor = arg;
+
+	for (;;) {
+		unsigned int n = visitor->posted, expected;
+
+		while ((expected = __atomic_load_n(&visitor->expected,
+						   __ATOMIC_ACQUIRE)) == n)
+			sched_yield();
+		if (expected == ~0U)
+			return NULL;
+		spin(dice() % 4000);
+		/* No room: just now it is resized. */
+		while (post(visitor->evd, n)) {
+			visitor->error = errno;
+			if (errno != EAGAIN)
+				return NULL;
+			visitor->error = 0;
+			sched_yield();
+		}
+		__atomic_store_n(&visitor->posted, n + 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* Arms, looks, and sleeps until it is signalled: that must come. */
+static int arm_against(struct evd *evd, unsigned int rounds, bool resize)
+{
+	struct pollfd wait = { .fd = new_eventfd(), .events = POLLIN };
+	struct dapx_evd_eventfd eventfd = {
+		.evd = evd->handle, .fd = wait.fd,
+		.flags = DAPX_EVENTFD_ONCE,
+	};
+	struct visitor visitor = { .evd = evd };
+	unsigned int i, slept = 0, armed = 0, resizes = 0;
+	__u64 signals = 0;
+	pthread_t thread;
+	int ret = 0;
+
+	if (wait.fd < 0 || _test_cmd_evd_eventfd(evd->fd, &eventfd) ||
+	    pthread_create(&thread, NULL, visits, &visitor))
+		return because("%m");
+	for (i = 0; i < rounds && !ret; i++) {
+		struct dapx_event event;
+
+		__atomic_store_n(&visitor.expected, i + 1, __ATOMIC_RELEASE);
+		spin(dice() % 4000);
+		for (;;) {
+			struct dapx_evd_resize cmd = {
+				.evd = evd->handle, .depth = 4U << dice() % 4,
+			};
+
+			evd_arm(evd);
+			armed++;
+			if (evd_poll(evd, &event))
+				break;
+			if (resize) {
+				if (_test_cmd_evd_resize(evd->fd, &cmd)) {
+					ret = because("DAPX_EVD_RESIZE: %m");
+					break;
+				}
+				ring_unmap(&evd->ring);
+				ret = ring_map(evd->fd, &cmd.out_ring,
+					       &evd->ring);
+				resizes++;
+			}
+			slept++;
+			if (!ret && poll(&wait, 1, PATIENCE_MS) != 1)
+				ret = because("no signal in round %u, %u posted, armed %u",
+					      i, visitor.posted,
+					      *evd->ring.armed);
+			if (ret)
+				break;
+			/* It may be that of the last round: then once more. */
+			signals += eventfd_count(wait.fd);
+		}
+		if (!ret && event.software.data[0] != i)
+			ret = because("event %llu instead of %u",
+				      event.software.data[0], i);
+	}
+	__atomic_store_n(&visitor.expected, ~0U, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	signals += eventfd_count(wait.fd);
+	close(wait.fd);
+	if (ret)
+		return ret;
+	if (visitor.error)
+		return because("DAPX_EVD_POST: %s", strerror(visitor.error));
+	if (!slept || signals > armed)
+		return because("armed %u times, slept %u times, %llu signals",
+			       armed, slept, signals);
+	printf("# %u rounds, %u sleeps, %u resizes\n", rounds, slept, resizes);
+	return 0;
+}
+
+/* In the moment in which it is armed: it is seen, or it signals. */
+TEST_F(evd, armed_against_events)
+{
+	OK(arm_against(&self->evd, count(5000, 500000), false));
+}
+
+TEST_F(evd, resized_while_armed)
+{
+	struct ring old = self->evd.ring;
+	struct dapx_evd_resize cmd;
+	int fd = new_eventfd();
+
+	ASSERT_LE(0, fd);
+	SIGNAL_ONCE(&self->evd, fd);
+	evd_arm(&self->evd);
+	cmd = test_cmd(evd_resize, self->a.fd, .evd = self->evd.handle,
+		       .depth = 16);
+	OK(ring_map(self->a.fd, &cmd.out_ring, &self->evd.ring));
+	EXPECT_TRUE(evd_armed(&self->evd));
+	EXPECT_EQ(0, eventfd_count(fd));
+	OK(post(&self->evd, 0));
+	EXPECT_EQ(1, eventfd_count(fd));
+	EXPECT_FALSE(evd_armed(&self->evd));
+
+	/* Not armed is not armed, whatever the old ring says. */
+	*old.armed = 1;
+	cmd = test_cmd(evd_resize, self->a.fd, .evd = self->evd.handle,
+		       .depth = 4);
+	ring_unmap(&self->evd.ring);
+	OK(ring_map(self->a.fd, &cmd.out_ring, &self->evd.ring));
+	EXPECT_FALSE(evd_armed(&self->evd));
+	OK(post(&self->evd, 1));
+	EXPECT_EQ(0, eventfd_count(fd));
+	OK(take(&self->evd, 0));
+	OK(take(&self->evd, 1));
+	ring_unmap(&old);
+	close(fd);
+
+	OK(arm_against(&self->evd, count(1000, 50000), true));
+}
+
 /* Resized again and again while events come: each is there once, in order. */
 TEST_F(evd, resized_under_events)
 {
@@ -657,6 +918,58 @@ TEST_F(evd, backlog)
 		EXPECT_FALSE(evd_poll(&small, &event));
 		EXPECT_EQ(0, ring_flags(&small.ring) & DAPX_RING_BACKLOG);
 	}
+}
+
+/* An event that finds no room signals as others: it is there, in the kernel. */
+TEST_F(evd, armed_with_a_full_ring)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+	int fd = new_eventfd(), i;
+	struct dapx_event event;
+	struct evd small;
+	struct ep ep;
+
+	ASSERT_LE(0, fd);
+	OK(evd_make(self->a.fd, 2, 0, &small));
+	SIGNAL_ONCE(&small, fd);
+	OK(ep_to_evd(&self->a, &small, &ep));
+	OK(connect_cm(&ep, &self->eb));
+	for (i = 0; i < 3; i++) {
+		if (i == 2)
+			evd_arm(&small);
+		OK(ep_recv(&self->eb, i, 0, 8));
+		OK(ep_send(&ep, i, 0, 8));
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS,
+				     NULL));
+		while (i < 2 && ring_used(&small.ring) <= i) {
+			ASSERT_GT(deadline, now_ns());
+			sleep_ms(1);
+		}
+	}
+	while (!(ring_flags(&small.ring) & DAPX_RING_BACKLOG)) {
+		ASSERT_GT(deadline, now_ns());
+		sleep_ms(1);
+	}
+	/* The flag comes first. */
+	while (evd_armed(&small)) {
+		ASSERT_GT(deadline, now_ns());
+		sleep_ms(1);
+	}
+	while (!(i = eventfd_count(fd))) {
+		ASSERT_GT(deadline, now_ns());
+		sleep_ms(1);
+	}
+	EXPECT_EQ(1, i);
+	EXPECT_EQ(2, ring_used(&small.ring));
+	/* Moved into the ring it is no new one. */
+	evd_arm(&small);
+	for (i = 0; i < 3; i++) {
+		OK(evd_next(&small, &event, PATIENCE_MS));
+		EXPECT_EQ(i, event.completion.wr_id);
+	}
+	EXPECT_TRUE(evd_armed(&small));
+	EXPECT_EQ(0, eventfd_count(fd));
+	close(fd);
 }
 
 /*

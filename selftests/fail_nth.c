@@ -525,6 +525,19 @@ static int for_cm_reject(struct stage *s, void *cmd)
 	return 0;
 }
 
+static int for_cm_take(struct stage *s, void *cmd)
+{
+	struct dapx_cm_take *c = cmd;
+
+	if (a_request(s))
+		return -1;
+	c->cm = s->request;
+	/* Whose events drain() acknowledges: the peer is about to give up. */
+	c->evd = s->a.conn.handle;
+	s->handle = s->request;
+	return 0;
+}
+
 static int for_cm_ack(struct stage *s, void *cmd)
 {
 	struct dapx_cm_resolve resolve = {};
@@ -610,6 +623,21 @@ static int xrc_host(struct host *host)
 	ret = host_xrc(host, file);
 	close(file);
 	return ret;
+}
+
+static int for_mr_modify(struct stage *s, void *cmd)
+{
+	struct dapx_mr_modify *c = cmd;
+	struct dapx_mr_create mr = {};
+
+	for_mr_create(s, &mr);
+	mr.access |= DAPX_ACCESS_REMOTE_READ;
+	if (_test_cmd_mr_create(s->a.fd, &mr))
+		return because("DAPX_MR_CREATE: %m");
+	s->handle = mr.out_mr;
+	c->mr = mr.out_mr;
+	c->flags = DAPX_MR_XRC;
+	return 0;
 }
 
 static int for_srq_create_xrc(struct stage *s, void *cmd)
@@ -926,6 +954,7 @@ FIXTURE_VARIANT_ADD(fail, cm_resolve)
 FIXTURE_VARIANT_ADD(fail, cm_query) FAIL(cm_query, CM_QUERY, for_cm_query);
 FIXTURE_VARIANT_ADD(fail, cm_reject)
 	FAIL(cm_reject, CM_REJECT, for_cm_reject);
+FIXTURE_VARIANT_ADD(fail, cm_take) FAIL(cm_take, CM_TAKE, for_cm_take);
 FIXTURE_VARIANT_ADD(fail, cm_ack) FAIL(cm_ack, CM_ACK, for_cm_ack);
 FIXTURE_VARIANT_ADD(fail, rmr_create)
 	FAIL_MAKING(rmr_create, RMR_CREATE, for_rmr_create, out_rmr);
@@ -936,6 +965,8 @@ FIXTURE_VARIANT_ADD(fail, xrcd_open)
 	FAIL_MAKING(xrcd_open, XRCD_OPEN, for_xrcd_open, out_xrcd);
 FIXTURE_VARIANT_ADD(fail, mr_create_xrc)
 	FAIL_XRC_MAKING(mr_create, MR_CREATE, for_mr_create_xrc, out_mr);
+FIXTURE_VARIANT_ADD(fail, mr_modify)
+	FAIL_XRC(mr_modify, MR_MODIFY, for_mr_modify);
 FIXTURE_VARIANT_ADD(fail, srq_create_xrc)
 	FAIL_XRC_MAKING(srq_create, SRQ_CREATE, for_srq_create_xrc, out_srq);
 FIXTURE_VARIANT_ADD(fail, srq_modify)

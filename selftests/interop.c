@@ -411,6 +411,32 @@ TEST_F(peer, rping_serves)
 	EXPECT_EQ(n, said(self->output, "server ping data: rdma-ping-"));
 }
 
+/* XRC is not RC: a peer that would not understand it is told so before the first message. */
+TEST_F(peer, xrc_is_not_for_others)
+{
+	char *const arguments[] = { "rping", "-s", "-a", "10.0.0.2", "-p", "7175", NULL };
+	struct listener program = { .host = &self->host, .port = 7175 };
+	struct dapx_ep_connect cmd;
+	struct dapx_event event;
+	__u64 deadline = in_ms(PATIENCE_MS);
+	struct ep ep;
+
+	OK(xrc_ep_create(&self->host, &ep));
+	self->program = start(self->output, arguments);
+	do {
+		/* It does not listen yet. */
+		ASSERT_GT(deadline, now_ns());
+		connect_usual(&ep, &program, &cmd);
+		set_addr(&cmd.dst, "10.0.0.2", 7175);
+		ASSERT_EQ(0, _test_cmd_ep_connect(self->host.fd, &cmd));
+		OK(evd_next(&self->host.conn, &event, PATIENCE_MS));
+		ASSERT_EQ(DAPX_EVENT_CONNECTION, event.type);
+		ASSERT_EQ(DAPX_CONNECTION_NON_PEER_REJECTED, event.connection.what);
+		test_cmd(ep_reset, self->host.fd, .ep = ep.handle);
+	} while (event.connection.error != -EPROTO);
+	ep_forget(&ep);
+}
+
 /* Reads where the next buffer of the program is. */
 static int rping_hear(struct host *host, __u64 wr_id, __u32 size,
 		      struct rping_info *info)
@@ -427,10 +453,27 @@ static int rping_hear(struct host *host, __u64 wr_id, __u32 size,
 	return 0;
 }
 
+/* The program leaves when it has the last one. By then siw may not have noted that it was sent. */
+static int rping_sent(struct host *host, __u64 wr_id, bool last)
+{
+	struct dapx_event event;
+
+	if (!last || !on_siw())
+		return expect_completion(&host->done, wr_id, DAPX_STATUS_SUCCESS, NULL);
+	if (evd_next(&host->done, &event, PATIENCE_MS))
+		return -1;
+	if (event.type != DAPX_EVENT_COMPLETION || event.completion.wr_id != wr_id)
+		return because("event %u, request %llu", event.type, event.completion.wr_id);
+	if (event.completion.status != DAPX_STATUS_SUCCESS &&
+	    event.completion.status != DAPX_STATUS_FLUSHED)
+		return because("status %u", event.completion.status);
+	return 0;
+}
+
 /* By RDMA, from or to the program's memory; then it is told to go on. */
 static int rping_serve(struct host *host, struct ep *ep, __u64 wr_id,
 		       __u8 opcode, __u32 at, const struct rping_info *info,
-		       __u32 length)
+		       __u32 length, bool last)
 {
 	struct dapx_send_wr wr = {
 		.wr_id = wr_id,
@@ -448,7 +491,7 @@ static int rping_serve(struct host *host, struct ep *ep, __u64 wr_id,
 	    ep_recv(ep, wr_id + 1, RECV_AT, sizeof(*info)) ||
 	    ep_send(ep, wr_id, SEND_AT, sizeof(*info)))
 		return -1;
-	return expect_completion(&host->done, wr_id, DAPX_STATUS_SUCCESS, NULL);
+	return rping_sent(host, wr_id, last);
 }
 
 /* The roles swapped: its text is read from it, and written back. */
@@ -479,14 +522,15 @@ TEST_F(peer, rping_calls)
 		memset(data, 0x5c, size + 1);
 		OK(rping_hear(&self->host, 2 * round, size, &info));
 		OK(rping_serve(&self->host, &self->ep, 2 * round,
-			       DAPX_OP_RDMA_READ, SINK_AT, &info, size));
+			       DAPX_OP_RDMA_READ, SINK_AT, &info, size, false));
 		snprintf(text, sizeof(text), "rdma-ping-%u: ", round);
 		ASSERT_EQ(0, strncmp(data, text, strlen(text)));
 		ASSERT_EQ(size - 1, strnlen(data, size));
 		ASSERT_EQ(0x5c, data[size]);
 		OK(rping_hear(&self->host, 2 * round + 1, size, &info));
 		OK(rping_serve(&self->host, &self->ep, 2 * round + 1,
-			       DAPX_OP_RDMA_WRITE, SINK_AT, &info, size));
+			       DAPX_OP_RDMA_WRITE, SINK_AT, &info, size,
+			       round == n - 1));
 	}
 	OK(expect_connection(&self->host.conn, self->ep.handle,
 			     DAPX_CONNECTION_DISCONNECTED, NULL));

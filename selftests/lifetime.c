@@ -289,10 +289,72 @@ TEST_F(life, exited)
 	OK(listener_close(&listener));
 }
 
-/* ---- descriptors that outlive their process ---- */
-
 static int pipe_to_parent[2];
 static int pipe_to_child[2];
+
+/* Listens, takes two requests of three, frees its listener, and waits to be killed. */
+static void takes(const struct listener *to)
+{
+	struct listener listener;
+	struct dapx_event event;
+	struct host host;
+	int i;
+
+	if (host_set_up(&host, 1) || listener_open(&host, &listener) ||
+	    write(pipe_to_parent[1], &listener.port, 2) != 2)
+		_exit(1);
+	for (i = 0; i < 3; i++) {
+		struct dapx_cm_take take = { .evd = host.conn.handle };
+
+		if (listener_request(&listener, &event))
+			_exit(2);
+		take.cm = event.request.cm;
+		if (i && _test_cmd_cm_take(host.fd, &take))
+			_exit(3);
+	}
+	if (listener_close(&listener))
+		_exit(4);
+	if (write(pipe_to_parent[1], "t", 1) != 1)
+		_exit(5);
+	for (;;)
+		pause();
+}
+
+/* Their peers are told. */
+TEST_F(life, killed_with_requests)
+{
+	struct listener there = { .host = &self->b };
+	struct dapx_event event;
+	struct ep ep[3];
+	char byte;
+	pid_t pid;
+	int i;
+
+	ASSERT_EQ(0, pipe(pipe_to_parent));
+	pid = spawn(takes, NULL);
+	ASSERT_LT(0, pid);
+	ASSERT_EQ(2, read(pipe_to_parent[0], &there.port, 2));
+	for (i = 0; i < 3; i++) {
+		OK(ep_create(&self->a, &ep[i]));
+		OK(ep_connect(&ep[i], &there));
+	}
+	ASSERT_EQ(1, read(pipe_to_parent[0], &byte, 1));
+	/* One was not taken. */
+	OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+	OK(evd_quiet(&self->a.conn));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(256 + SIGKILL, wait_for(pid));
+	for (i = 0; i < 2; i++)
+		OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
+	for (i = 0; i < 3; i++) {
+		OK(ep_await_state(&ep[i], DAPX_EP_DISCONNECTED));
+		OK(ep_destroy(&ep[i]));
+	}
+	close(pipe_to_parent[0]);
+	close(pipe_to_parent[1]);
+}
+
+/* ---- descriptors that outlive their process ---- */
 
 /* Connects, leaves its descriptor with a child, and waits to be killed. */
 static void leaves_child(const struct listener *to)
@@ -762,6 +824,25 @@ TEST_F(removal, idle)
 	OK(ep_exchange(&self->ea, &self->eb));
 	ep_forget(&self->ea);
 	host_close(&late);
+}
+
+/* A request that was taken ends as all else. */
+TEST_F(removal, with_a_request)
+{
+	struct listener listener;
+	struct dapx_event event;
+
+	OK(listener_open(&self->a, &listener));
+	OK(ep_connect(&self->eb, &listener));
+	OK(listener_request(&listener, &event));
+	test_cmd(cm_take, self->a.fd, .cm = event.request.cm,
+		 .evd = self->a.done.handle);
+	OK(listener_close(&listener));
+	REMOVE();
+	OK(all_eio(self->a.fd));
+	test_err(EIO, cm_query, self->a.fd, .cm = event.request.cm);
+	OK(last_event_is_removal(&self->a.done));
+	OK(last_event_is_removal(&self->a.conn));
 }
 
 TEST_F(removal, under_traffic)

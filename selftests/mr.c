@@ -4,6 +4,7 @@
  * one is dead for both sides.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -197,6 +198,7 @@ static int wait_for(pid_t pid)
 static int locked_memory(void)
 {
 	struct rlimit limit = { 64 * 1024, 64 * 1024 };
+	struct dapx_mr_modify modify = { .flags = DAPX_MR_XRC };
 	struct dapx_mr_create mr = {};
 	struct dapx_pd_create pd = {};
 	struct dapx_free gone = {};
@@ -223,6 +225,10 @@ static int locked_memory(void)
 	gone.handle = mr.out_mr;
 	if (!_test_cmd_mr_create(host.fd, &mr) || errno != ENOMEM)
 		return 5;
+	/* For XRC it counts twice. */
+	modify.mr = gone.handle;
+	if (!_test_cmd_mr_modify(host.fd, &modify) || errno != ENOMEM)
+		return 8;
 	/* What was freed is not locked any more; again and again. */
 	for (i = 0; i < 20; i++) {
 		if (_test_cmd_free(host.fd, &gone))
@@ -231,7 +237,123 @@ static int locked_memory(void)
 			return 7;
 		gone.handle = mr.out_mr;
 	}
+	mr.length = 6 * PAGE;
+	for (i = 0; i < 20; i++) {
+		if (_test_cmd_free(host.fd, &gone))
+			return 9;
+		if (_test_cmd_mr_create(host.fd, &mr))
+			return 10;
+		gone.handle = mr.out_mr;
+		modify.mr = mr.out_mr;
+		if (_test_cmd_mr_modify(host.fd, &modify) ||
+		    _test_cmd_mr_modify(host.fd, &modify))
+			return 11;
+	}
 	return 0;
+}
+
+#define FOR_XRC(handle)							\
+	((struct dapx_mr_modify) { .mr = (handle), .flags = DAPX_MR_XRC })
+
+/* What is wrong with the memory now, not when it was registered. */
+TEST_F(mr, made_for_xrc_too_late)
+{
+	__u8 *mem = map_pages(4, PROT_READ | PROT_WRITE);
+	struct dapx_mr_modify modify;
+	struct dapx_mr_create mr;
+
+	mr = test_cmd(mr_create, self->a.fd, .pd = self->a.pd,
+		      .addr = (uintptr_t)mem, .length = 4 * PAGE,
+		      .access = LOCAL_WRITE | REMOTE_READ);
+	modify = FOR_XRC(mr.out_mr);
+	ASSERT_EQ(0, mprotect(mem + PAGE, PAGE, PROT_READ));
+	EXPECT_ERRNO(EACCES, _test_cmd_mr_modify(self->a.fd, &modify));
+	ASSERT_EQ(0, mprotect(mem + PAGE, PAGE, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, munmap(mem + 2 * PAGE, PAGE));
+	EXPECT_ERRNO(EFAULT, _test_cmd_mr_modify(self->a.fd, &modify));
+	EXPECT_ERRNO(EFAULT, _test_cmd_mr_modify(self->a.fd, &modify));
+	ASSERT_EQ(mem + 2 * PAGE,
+		  mmap(mem + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	EXPECT_EQ(0, _test_cmd_mr_modify(self->a.fd, &modify));
+	/* From then on it is, whatever becomes of the mapping. */
+	munmap(mem, 4 * PAGE);
+	EXPECT_EQ(0, _test_cmd_mr_modify(self->a.fd, &modify));
+	test_cmd(free, self->a.fd, .handle = mr.out_mr);
+	EXPECT_ERRNO(ENOENT, _test_cmd_mr_modify(self->a.fd, &modify));
+}
+
+/* When what earlier tests had is gone, too. */
+static long pinned(void)
+{
+	long before, now = -1;
+
+	do {
+		before = now;
+		sleep_ms(200);
+		now = pinned_pages();
+	} while (now != before);
+	return now;
+}
+
+struct maker {
+	const struct host *host;
+	__u32 mr;
+	__u32 next;			/* number of @mr */
+	int error;
+};
+
+static void *makes_for_xrc(void *arg)
+{
+	struct maker *maker = arg;
+	__u32 seen = 0, next;
+
+	while ((next = __atomic_load_n(&maker->next, __ATOMIC_ACQUIRE)) != ~0U) {
+		struct dapx_mr_modify modify = FOR_XRC(maker->mr);
+
+		/* The last one may be gone already, this one, too. */
+		if (next == seen)
+			sched_yield();
+		else if (_test_cmd_mr_modify(maker->host->fd, &modify) &&
+			 errno != ENOENT)
+			maker->error = errno;
+		seen = next;
+	}
+	return NULL;
+}
+
+/* By several at once, while it is freed: nothing stays pinned, nobody trips over it. */
+TEST_F(mr, made_for_xrc_while_freed)
+{
+	unsigned int n = count(3000, 100000), i, j;
+	struct maker makers[2] = { { &self->a }, { &self->a } };
+	long before = pinned();
+	pthread_t threads[2];
+
+	TH_LOG("%u rounds", n);
+	for (j = 0; j < 2; j++)
+		ASSERT_EQ(0, pthread_create(&threads[j], NULL, makes_for_xrc,
+					    &makers[j]));
+	for (i = 1; i <= n; i++) {
+		struct dapx_mr_create mr;
+
+		mr = test_cmd(mr_create, self->a.fd, .pd = self->a.pd,
+			      .addr = (uintptr_t)self->a.mem, .length = PAGE,
+			      .access = LOCAL_WRITE | REMOTE_READ);
+		for (j = 0; j < 1 + i % 2; j++) {
+			__atomic_store_n(&makers[j].mr, mr.out_mr,
+					 __ATOMIC_RELAXED);
+			__atomic_store_n(&makers[j].next, i, __ATOMIC_RELEASE);
+		}
+		spin(dice() % 2000);
+		test_cmd(free, self->a.fd, .handle = mr.out_mr);
+	}
+	for (j = 0; j < 2; j++) {
+		__atomic_store_n(&makers[j].next, ~0U, __ATOMIC_RELEASE);
+		ASSERT_EQ(0, pthread_join(threads[j], NULL));
+		EXPECT_EQ(0, makers[j].error) TH_LOG("%s", strerror(makers[j].error));
+	}
+	EXPECT_EQ(before, pinned());
 }
 
 TEST_F(mr, locked_memory_limit)
@@ -515,6 +637,24 @@ TEST_F(mr, remote_use_after_free)
 	EXPECT_EQ(0x22, self->b.mem[0]);
 }
 
+struct ending {
+	int fd;
+	__u32 mr;
+	__u8 *target;
+	size_t length;
+	int failed;
+};
+
+static void free_and_overwrite(void *arg)
+{
+	struct ending *ending = arg;
+	struct dapx_free cmd = { .handle = ending->mr };
+
+	ending->failed = _test_cmd_free(ending->fd, &cmd) ?
+				 because("DAPX_FREE: %m") : 0;
+	memset(ending->target, 0xee, ending->length);
+}
+
 /*
  * Freed under writes: when the call is back, not one byte changes any more, and
  * the memory can be unmapped.
@@ -522,7 +662,9 @@ TEST_F(mr, remote_use_after_free)
 TEST_F(mr, free_under_writes)
 {
 	enum { LENGTH = 64 * 1024, WRITES = 16 };
-	unsigned int n = count(10, 200), round, i;
+	unsigned int n = count(10, 200), in_the_middle = 0, round, i;
+	struct ending ending = { .fd = self->b.fd, .length = LENGTH };
+	struct moment moment = { 8000, free_and_overwrite, &ending };
 	struct dapx_event event;
 	bool refused;
 	__u8 *target;
@@ -530,21 +672,22 @@ TEST_F(mr, free_under_writes)
 	TH_LOG("%u rounds of %u writes of %u bytes", n, WRITES, LENGTH);
 	target = map_pages(LENGTH / PAGE, PROT_READ | PROT_WRITE);
 	ASSERT_NE(MAP_FAILED, target);
+	ending.target = target;
 	for (round = 0; round < n; round++) {
-		__u32 mr, rkey;
+		__u32 rkey;
 
-		mr = new_mr(_metadata, &self->b, target, LENGTH,
-			    LOCAL_WRITE | REMOTE_WRITE, &rkey);
+		ending.mr = new_mr(_metadata, &self->b, target, LENGTH,
+				   LOCAL_WRITE | REMOTE_WRITE, &rkey);
 		OK(connect_cm(&self->ea, &self->eb));
+		OK(moment_start(&moment));
 		for (i = 0; i < WRITES; i++) {
 			memset(self->a.mem, 0x10 + i, 1);
 			OK(ep_rdma(&self->ea, 0x77, DAPX_OP_RDMA_WRITE,
 				   self->a.mr, self->a.mem, LENGTH, target,
 				   rkey));
 		}
-		sleep_ms(dice() % 8);
-		test_cmd(free, self->b.fd, .handle = mr);
-		memset(target, 0xee, LENGTH);
+		moment_await(&moment);
+		OK(ending.failed);
 
 		refused = false;
 		for (i = 0; i < WRITES; i++) {
@@ -572,8 +715,12 @@ TEST_F(mr, free_under_writes)
 				break;
 		EXPECT_EQ(LENGTH, i)
 			TH_LOG("byte %u changed after the region was freed", i);
+		in_the_middle += refused;
+		moment_fell(&moment, !refused);
 		OK(disconnect_reset(&self->ea, &self->eb));
 	}
+	TH_LOG("%u of %u rounds ended in the middle", in_the_middle, n);
+	EXPECT_LT(0, in_the_middle);
 	ASSERT_EQ(0, munmap(target, LENGTH));
 }
 

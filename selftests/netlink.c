@@ -5,8 +5,6 @@
  */
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/genetlink.h>
-#include <linux/netlink.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,17 +15,16 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <linux/capability.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
+#include "dapx_netlink.h"
 #include "dapx_utils.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 600
 
 #define CREATE DAPX_XRCD_CREATE
-#define NOBODY 65534
 #define SOMEBODY 65533
 
 /* ---- what a dump tells ---- */
@@ -62,81 +59,6 @@ struct list {
 	unsigned int num;
 	struct domain domain[DOMAINS];
 };
-
-struct request {
-	struct nlmsghdr header;
-	struct genlmsghdr genl;
-	struct nlattr attr;
-	char name[GENL_NAMSIZ];
-};
-
-static int ask(int fd, __u16 family, __u16 flags, __u8 cmd, const char *name)
-{
-	struct request request = {
-		.header = {
-			.nlmsg_len = NLMSG_HDRLEN + GENL_HDRLEN,
-			.nlmsg_type = family,
-			.nlmsg_flags = NLM_F_REQUEST | flags,
-		},
-		.genl = { .cmd = cmd, .version = 1 },
-	};
-
-	if (name) {
-		request.attr.nla_type = CTRL_ATTR_FAMILY_NAME;
-		request.attr.nla_len = NLA_HDRLEN + strlen(name) + 1;
-		snprintf(request.name, sizeof(request.name), "%s", name);
-		request.header.nlmsg_len += NLA_ALIGN(request.attr.nla_len);
-	}
-	if (send(fd, &request, request.header.nlmsg_len, 0) < 0)
-		return because("send: %s", strerror(errno));
-	return 0;
-}
-
-static const struct nlattr *next_attr(const struct nlattr *attr)
-{
-	return (const void *)attr + NLA_ALIGN(attr->nla_len);
-}
-
-#define for_each_attr(attr, from, end)					\
-	for (attr = (const void *)(from);				\
-	     (const void *)attr < (const void *)(end);			\
-	     attr = next_attr(attr))
-
-static const void *value(const struct nlattr *attr)
-{
-	return (const void *)attr + NLA_HDRLEN;
-}
-
-static __u32 number(const struct nlattr *attr)
-{
-	return *(const __u32 *)value(attr);
-}
-
-static __u64 large(const struct nlattr *attr)
-{
-	__u64 n;
-
-	memcpy(&n, value(attr), sizeof(n));
-	return n;
-}
-
-static int family_of(int fd)
-{
-	char answer[8192];
-	struct nlmsghdr *header = (void *)answer;
-	const struct nlattr *attr;
-	ssize_t length;
-
-	if (ask(fd, GENL_ID_CTRL, 0, CTRL_CMD_GETFAMILY, DAPX_GENL_NAME))
-		return -1;
-	length = recv(fd, answer, sizeof(answer), 0);
-	if (length < 0 || header->nlmsg_type == NLMSG_ERROR)
-		return because("no such family");
-	for_each_attr(attr, NLMSG_DATA(header) + GENL_HDRLEN, answer + length)
-		if (attr->nla_type == CTRL_ATTR_FAMILY_ID)
-			return *(const __u16 *)value(attr);
-	return because("a family without a number");
-}
 
 static void take_open(struct domain *d, const struct nlattr *in)
 {
@@ -310,11 +232,6 @@ static int dump_finish(int fd, struct list *list)
 	return ret < 0 ? -1 : 0;
 }
 
-static int nl_socket(void)
-{
-	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-}
-
 static int dump(struct list *list)
 {
 	int fd = nl_socket(), ret;
@@ -337,26 +254,6 @@ static struct domain *by_path(struct list *list, const char *path)
 }
 
 /* ---- who asks ---- */
-
-static int become(uid_t user)
-{
-	if (syscall(SYS_setgroups, 0, NULL) || setgid(user) || setuid(user))
-		return -1;
-	return 0;
-}
-
-static int drop_net_admin(void)
-{
-	struct __user_cap_header_struct header = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &header, data))
-		return -1;
-	data[0].effective &= ~(1U << CAP_NET_ADMIN);
-	return syscall(SYS_capset, &header, data);
-}
 
 /* What somebody else gets to see; @list is shared memory. */
 static int dump_as(struct list *list, uid_t user, int (*prepare)(void))

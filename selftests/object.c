@@ -130,6 +130,8 @@ TEST_F(object, query_device)
 	EXPECT_LE(1 << 20, limits->out_max_mr_size);
 	EXPECT_LE(1 << 20, limits->out_max_msg_size);
 	EXPECT_EQ(1, limits->out_ports);
+	/* Of a network interface with an MTU of 1500 bytes. */
+	EXPECT_EQ(1024, limits->out_active_mtu);
 	EXPECT_LE(64, limits->out_max_accept_data);
 	EXPECT_LE(64, limits->out_max_reject_data);
 	EXPECT_GE(DAPX_PRIVATE_DATA_MAX, limits->out_max_accept_data);

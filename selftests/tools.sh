@@ -7,22 +7,13 @@ set -u
 tools=${DAPX_BUILD:-build}/tools
 ctl=$tools/dapxctl ping=$tools/dapx-ping perf=$tools/dapx-perf
 ko=${DAPX_BUILD:-build}/kmod/$(uname -r)/dapx.ko
-work=$(mktemp -d)
-server='' number=0 failed=0
+# shellcheck source=selftests/tap.sh
+. "$(dirname "$0")/tap.sh"
+server=''
+# An emulated debug kernel takes a while for each.
+count=200 file_size=3000001
+[[ $DAPX_KERNEL != debug ]] || count=40 file_size=500001
 trap 'stop_server; rm -rf "$work"' EXIT
-
-# result NAME COMMAND...: one case
-result() {
-	((number++))
-	if "${@:2}" >"$work/said" 2>&1; then
-		echo "ok $number - $1"
-	else
-		((failed++))
-		echo "not ok $number - $1"
-		sed 's/^/# /' "$work/said"
-		[[ ! -e $work/server ]] || sed 's/^/# server: /' "$work/server"
-	fi
-}
 
 # await COMMAND...: until it succeeds
 await() {
@@ -41,7 +32,7 @@ serve() {
 	"$@" --server -d "$DAPX_PEER_DEV" >>"$work/server" 2>&1 &
 	server=$!
 	await grep -q . "$work/server" && grep '^listening on .*'"$DAPX_PEER_IP" "$work/server" && return
-	cat "$work/server"
+	said "$work/server"
 	return 1
 }
 
@@ -51,21 +42,62 @@ stop_server() {
 	rm -f "$work/server"
 }
 
+# Put in, once however often, and taken out to the byte.
+dat_conf() {
+	local conf=$work/dat.conf
+	printf 'ofa-v2 u2.0 x\n# without an end' >"$conf"
+	cp "$conf" "$work/before"
+	"$ctl" dat-conf | grep -F "dapx-$DAPX_DEV u2.0 nonthreadsafe default libdapx-dat.so.2 dapx.0.1 \"$DAPX_DEV\" \"\"" || return
+	"$ctl" dat-conf | grep -q "^dapx-$DAPX_DEV u1.2 threadsafe    default libdapx-dat.so.1 " || return
+	"$ctl" dat-conf --install --file "$conf" && grep -q "^dapx-$DAPX_PEER_DEV u2.0 threadsafe " "$conf" || return
+	cp "$conf" "$work/once"
+	"$ctl" dat-conf --install --file "$conf" && cmp "$conf" "$work/once" || return
+	"$ctl" dat-conf --remove --file "$conf" && cmp "$conf" "$work/before" || return
+	"$ctl" dat-conf --json >"$work/json" && json "len(d) == 8 and d[0]['ia'] == 'dapx-' + d[0]['device']" "$work/json"
+}
+
+# One for all: to start a program takes a second on the debug kernel.
+coproc JUDGE { python3 -u -c '
+import json, sys
+while expression := sys.stdin.readline():
+    try:
+        d = json.load(open(sys.stdin.readline().strip()))
+        print("true" if eval(expression) else f"not so: {expression.strip()}, but {d}")
+    except Exception as error:
+        print("{}: {}".format(expression.strip(), error).replace("\n", " "))'; }
+# shellcheck disable=SC2153  # coproc's name
+judge=("${JUDGE[@]}")
+
 # json EXPRESSION FILE: true of what is in it
-json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[2])); assert eval(sys.argv[1]), d' "$@"; }
+json() {
+	local answer
+	printf '%s\n' "$@" >&"${judge[1]}"
+	read -r answer <&"${judge[0]}"
+	[[ $answer = true ]] || { echo "$answer"; return 1; }
+}
 
 # one_line TEXT FILE: all that a tool says is a line with TEXT
 one_line() {
-	[[ $(wc -l <"$2") = 1 ]] || { echo "not one line"; return 1; }
-	grep -qE '^dapx(ctl|-ping|-perf): ' "$2" || { echo "not said who says it"; return 1; }
-	grep -qF -- "$1" "$2" || { echo "not said: $1"; return 1; }
+	local lines
+	mapfile -t lines <"$2"
+	((${#lines[@]} == 1)) || { echo "not one line"; return 1; }
+	[[ ${lines[0]} =~ ^dapx(ctl|-ping|-perf):\  ]] || { echo "not said who says it"; return 1; }
+	[[ ${lines[0]} = *"$1"* ]] || { echo "not said: $1"; return 1; }
+}
+
+# said FILE...: what is in them, without a program
+said() {
+	local file
+	for file; do
+		printf '%s\n' "$(<"$file")"
+	done
 }
 
 # sentence TEXT COMMAND...: exit code 1, and one line on stderr, with TEXT
 sentence() {
 	local rc=0
 	timeout 100 "${@:2}" >"$work/out" 2>"$work/err" </dev/null || rc=$?
-	cat "$work/out" "$work/err"
+	said "$work/out" "$work/err"
 	((rc == 1)) || { echo "exit code $rc"; return 1; }
 	one_line "$1" "$work/err"
 }
@@ -73,7 +105,7 @@ sentence() {
 usage_error() { # usage_error TEXT COMMAND...
 	local rc=0
 	"${@:2}" >"$work/out" 2>"$work/err" || rc=$?
-	cat "$work/out" "$work/err"
+	said "$work/out" "$work/err"
 	((rc == 2)) && [[ ! -s $work/out ]] && one_line "$1" "$work/err"
 }
 
@@ -86,7 +118,7 @@ as_nobody=(env "LD_LIBRARY_PATH=$for_all" setpriv --reuid 65534 --regid 65534 --
 
 info() {
 	"$ctl" info >"$work/out" && "$ctl" info -j >"$work/j" || return
-	cat "$work/out" "$work/j"
+	said "$work/out" "$work/j"
 	grep -q '^module  *loaded$' "$work/out" &&
 		json "d['module'] is True and d['node'] == '/dev/dapx' and 'rc' in d['features'] and d['feature_bits'] & 1" \
 			"$work/j" &&
@@ -96,7 +128,7 @@ info() {
 
 devices() {
 	"$ctl" devices >"$work/out" && "$ctl" devices -j >"$work/j" || return
-	cat "$work/out" "$work/j"
+	said "$work/out" "$work/j"
 	grep -q "^$DAPX_DEV  *$RDMA .* ACTIVE .*$DAPX_IP.* yes\$" "$work/out" &&
 		json "[x['name'] for x in d if x['usable']] == ['$DAPX_DEV', '$DAPX_PEER_DEV']" "$work/j" &&
 		json "all(x['driver'] == '$RDMA' and x['transport'] for x in d)" "$work/j" &&
@@ -104,11 +136,97 @@ devices() {
 		json "d[0]['ports'][0]['netdev'] == '$DAPX_NETDEV' and d[1]['ports'][0]['state'] == 'ACTIVE'" "$work/j"
 }
 
+# The same in one line and in many.
+pretty() {
+	local words
+	for words in info devices "show all" xrcd "xrcd show" dat-conf; do
+		# shellcheck disable=SC2086  # several
+		"$ctl" $words -j >"$work/line" && "$ctl" $words -jp >"$work/j" || return
+		[[ $(wc -l <"$work/line") = 1 ]] || { said "$work/line"; return 1; }
+		json "d == json.load(open('$work/line')) and (not d or len(open('$work/j').readlines()) > 2)" "$work/j" || return
+	done
+	"$ctl" devices -p >"$work/out" && "$ctl" devices | diff - "$work/out"
+}
+
+# completes EXPECTED WORD...: what the last WORD can become, by spaces
+completes() {
+	local got
+	# shellcheck disable=SC2016  # the other shell's
+	got=$(bash -c '. tools/completions/dapx.bash && complete -p "${1##*/}" >/dev/null || exit
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_dapx "$1" "${!#}" && echo "${COMPREPLY[*]}"' - "${@:2}") || return
+	[[ $got = "$1" ]] || { echo "${*:2} becomes $got, not $1"; return 1; }
+}
+
+completion() {
+	local command options all="$DAPX_DEV $DAPX_PEER_DEV"
+	completes "info devices doctor xrcd show monitor rxe dat-conf" "$ctl" "" &&
+		completes "all cm context ep evd mr pd rmr srq xrc-qp xrcd" "$ctl" show "" &&
+		completes "xrc-qp xrcd" "$ctl" show -j x && completes "add del" "$ctl" rxe "" &&
+		completes "$DAPX_NETDEV" "$ctl" rxe add "$DAPX_NETDEV" && completes "$all" "$ctl" monitor -d "" &&
+		completes "$all" "$perf" --device "" && completes "" "$perf" --port "" &&
+		completes "latency" "$perf" --test l && completes "fetch-add" "$ping" --op f && completes "" "$ctl" show --nonsense= &&
+		completes "$work/bin" "$perf" --file "$work/bi" && completes setpriv "$tools/dapx-run" setpri &&
+		completes "" "$tools/dapx-run" ls --he || return
+	[[ $RDMA != rxe ]] || completes "$all" "$ctl" rxe del "" || return
+	# Not one that --help has is forgotten.
+	for command in "$ctl" "$ctl info" "$ctl show" "$ctl doctor" "$ctl dat-conf" "$ping" "$perf" "$tools/dapx-run"; do
+		# shellcheck disable=SC2086  # program and arguments
+		options=$($command --help | grep -oE '^  -[^ ]*' | tr ',' '\n' | xargs)
+		# shellcheck disable=SC2086
+		[[ $options = *--help* ]] && completes "$options" $command - || return
+	done
+}
+
+# rxe_devices NETDEV: rxe devices on it
+rxe_devices() { grep -lxs "$1" /sys/class/infiniband/*/parent; }
+
+# On a pair of interfaces of their own.
+rxe_life() {
+	local rc=0
+	ip link add da type veth peer name db || return
+	rxe_works || rc=1
+	rdma link del rxe2 2>/dev/null
+	ip link del da
+	return $rc
+}
+
+rxe_works() {
+	"$ctl" rxe add da >"$work/out" || return
+	said "$work/out"
+	[[ $(<"$work/out") = "rxe2: made on da" && $(rxe_devices da) = /sys/class/infiniband/rxe2/parent ]] &&
+		"$ctl" devices -j >"$work/j" && json "d[2]['name'] == 'rxe2' and d[2]['driver'] == 'rxe' and d[2]['usable']" "$work/j" &&
+		sentence "cannot make an rxe device on da: it has one, rxe2; use that" "$ctl" rxe add da rxe9 &&
+		sentence "cannot make an rxe device on db: the name $DAPX_DEV is taken; choose another" "$ctl" rxe add db "$DAPX_DEV" &&
+		sentence "cannot make an rxe device on nosuch: there is no network interface nosuch" "$ctl" rxe add nosuch &&
+		sentence "a name has up to 63 characters" "$ctl" rxe add db "$(printf 'r%.0s' {1..64})" &&
+		sentence "the kernel does not take the name r%s; choose another" "$ctl" rxe add db r%s &&
+		sentence "cannot make an rxe device on db: permission denied; run it as root" "${as_nobody[@]}" \
+			"$for_all/dapxctl" rxe add db &&
+		sentence "cannot delete rxe2: permission denied; run it as root" "${as_nobody[@]}" "$for_all/dapxctl" rxe del rxe2 ||
+		return
+	"$ctl" rxe del rxe2 >"$work/out" && [[ $(<"$work/out") = "rxe2: deleted" && -z $(rxe_devices da) ]] &&
+		sentence "cannot delete rxe2: there is no such RDMA device; there are: $DAPX_DEV, $DAPX_PEER_DEV" "$ctl" rxe del rxe2
+}
+
+# The kernel loads the driver on its own, or says that it cannot.
+rxe_without_driver() {
+	local rc=0
+	"$ctl" rxe del "$DAPX_DEV" && "$ctl" rxe del "$DAPX_PEER_DEV" && rmmod rdma_rxe || return
+	echo "install rdma_rxe /bin/false" >/etc/modprobe.d/test.conf
+	sentence "the kernel module rdma_rxe cannot be loaded; 'modprobe rdma_rxe' as root says why" \
+		"$ctl" rxe add "$DAPX_NETDEV" "$DAPX_DEV" || rc=1
+	rm /etc/modprobe.d/test.conf
+	"$ctl" rxe add "$DAPX_NETDEV" "$DAPX_DEV" && "$ctl" rxe add "$DAPX_PEER_NETDEV" "$DAPX_PEER_DEV" || return
+	await grep -q ACTIVE "/sys/class/infiniband/$DAPX_PEER_DEV/ports/1/state" && devices || rc=1
+	return $rc
+}
+
 ping_once() { # ping_once OP ADDRESS [OPTION...]
 	local size=1024
 	[[ $1 != fetch-add ]] || size=8
 	"$ping" -d "$DAPX_DEV" -c 5 -i 0.01 -s 1k --op "$1" -j "${@:3}" "$2" >"$work/j" || return
-	cat "$work/j"
+	said "$work/j"
 	json "d['sent'] == 5 and d['received'] == 5 and d['latency']['samples'] == 5" "$work/j" &&
 		json "d['op'] == '$1' and d['size'] == $size and d['device'] == '$DAPX_DEV' and '$2' in d['peer']" "$work/j" &&
 		json "0 <= d['latency']['min_us'] <= d['latency']['median_us'] <= d['latency']['p99_us']" "$work/j" &&
@@ -134,7 +252,7 @@ answered() { grep -c "^100 bytes from $DAPX_PEER_IP: seq=[0-9]* time=" "$1"; }
 
 ping_lines() { # ping_lines COUNT [OPTION...]: prints so many answers
 	"$ping" -d "$DAPX_DEV" -c 3 -i 0.01 -s 100 "${@:2}" "$DAPX_PEER_IP" >"$work/out" || return
-	cat "$work/out"
+	said "$work/out"
 	[[ $(answered "$work/out") = "$1" ]] && grep -q '^3 sent, 3 answered, connected in ' "$work/out" &&
 		grep -q '^round trip min .*, median .*, p99 .*, max ' "$work/out"
 }
@@ -165,7 +283,7 @@ ping_summary() {
 ping_interrupted() {
 	local rc=0 client
 	start_ping && kill -INT "$client" && { wait "$client" || rc=$?; }
-	cat "$work/out" "$work/err"
+	said "$work/out" "$work/err"
 	((rc == 0)) && ping_summary && [[ ! -s $work/err ]]
 }
 
@@ -180,7 +298,7 @@ ping_loses_server() {
 	start_ping || return
 	kill_server
 	wait "$client" || rc=$?
-	cat "$work/out" "$work/err"
+	said "$work/out" "$work/err"
 	((rc == 1)) && one_line "$DAPX_PEER_IP:7710" "$work/err" && ping_summary
 }
 
@@ -194,7 +312,7 @@ perf_loses_server() {
 	await carried_more $(($(carried) + 500000)) || return
 	kill_server
 	wait "$client" || rc=$?
-	cat "$work/out" "$work/err"
+	said "$work/out" "$work/err"
 	((rc == 1)) && one_line "$DAPX_PEER_IP:7711" "$work/err"
 }
 
@@ -204,14 +322,14 @@ perf_interrupted() {
 	"$perf" -d "$DAPX_DEV" -t 600 -s 4k --test "$1" --op send -j "$DAPX_PEER_IP" >"$work/j" 2>"$work/err" &
 	client=$!
 	await carried_more $(($(carried) + 100000)) && kill -INT "$client" && { wait "$client" || rc=$?; }
-	cat "$work/j" "$work/err"
+	said "$work/j" "$work/err"
 	((rc == 0)) && [[ ! -s $work/err ]] && json "len(d['results']) == 1 and d['results'][0]['count'] > 0" "$work/j"
 }
 
 perf_tests() {
-	local count=200 tests ops
-	"$perf" -d "$DAPX_DEV" -n $count -j "$DAPX_PEER_IP" >"$work/j" || return
-	cat "$work/j"
+	local tests ops
+	"$perf" -d "$DAPX_DEV" -n "$count" -j "$DAPX_PEER_IP" >"$work/j" || return
+	said "$work/j"
 	tests="['latency', 'rate', 'bandwidth']" ops="['send', 'write', 'read']"
 	json "[(x['test'], x['op']) for x in d['results']] == [(t, o) for t in $tests for o in $ops]" "$work/j" &&
 		json "all(x['count'] == $count for x in d['results'])" "$work/j" &&
@@ -222,20 +340,20 @@ perf_tests() {
 
 perf_table() {
 	"$perf" -d "$DAPX_DEV" -n 20 -s 100,2k -q 4 --test latency,rate --op write "$DAPX_PEER_IP" >"$work/out" || return
-	cat "$work/out"
+	said "$work/out"
 	[[ $(grep -cE '^write +(100|2048) +(20|4 +20) ' "$work/out") = 4 ]]
 }
 
 # The file that is sent, which does not end where a message does.
 make_file() {
-	[[ -e $work/sent ]] || head -c 3000001 /dev/urandom >"$work/sent"
+	[[ -e $work/sent ]] || head -c $file_size /dev/urandom >"$work/sent"
 	rm -f "$work/received"
 }
 
 perf_file() {
 	make_file && "$perf" -d "$DAPX_DEV" --file "$work/sent" "$DAPX_PEER_IP" >"$work/out" || return
-	cat "$work/out"
-	wait "$server" || { cat "$work/server"; return 1; }
+	said "$work/out"
+	wait "$server" || { said "$work/server"; return 1; }
 	server=''
 	cmp "$work/sent" "$work/received" && [[ $(grep -c 'crc32 .* there: the same$' "$work/out") = 2 ]]
 }
@@ -245,11 +363,11 @@ perf_file_json() {
 	make_file
 	crc=$(python3 -c 'import sys, zlib; print("%08x" % zlib.crc32(open(sys.argv[1], "rb").read()))' "$work/sent")
 	"$perf" -d "$DAPX_DEV" -j --file "$work/sent" -s 10000 "$DAPX_PEER_IP" >"$work/j" || return
-	cat "$work/j"
+	said "$work/j"
 	cmp "$work/sent" "$work/received" &&
-		json "d['crc32'] == '$crc' and d['bytes'] == 3000001 and d['message_size'] == 10000" "$work/j" &&
+		json "d['crc32'] == '$crc' and d['bytes'] == $file_size and d['message_size'] == 10000" "$work/j" &&
 		json "[x['op'] for x in d['transfers']] == ['send', 'RDMA write']" "$work/j" &&
-		json "all(x['match'] and x['peer_crc32'] == '$crc' and x['messages'] == 301 for x in d['transfers'])" "$work/j"
+		json "all(x['match'] and x['peer_crc32'] == '$crc' and x['messages'] == $((file_size / 10000 + 1)) for x in d['transfers'])" "$work/j"
 }
 
 # dapx-perf with these, as somebody who may lock so much, called TEXT
@@ -326,13 +444,13 @@ both_hold() { [[ $(wc -l <"$work/held") = 2 ]]; }
 
 xrcd_none() {
 	"$ctl" xrcd >"$work/out" && "$ctl" xrcd -j >"$work/j" || return
-	cat "$work/out" "$work/j"
+	said "$work/out" "$work/j"
 	grep -q '^no XRC domain is open' "$work/out" && json "d == []" "$work/j"
 }
 
 xrcd_all() { # xrcd_all PID PID
 	"$ctl" xrcd >"$work/out" && "$ctl" xrcd show -j >"$work/j" || return
-	cat "$work/out" "$work/j"
+	said "$work/out" "$work/j"
 	grep -qxF "$work/job on $DAPX_DEV" "$work/out" && grep -qE "^ +$1 +1  python3" "$work/out" &&
 		[[ $(grep -cE '^ +[0-9]+  reset +1 +0 +0$' "$work/out") = 2 ]] &&
 		json "len(d) == 1 and d[0]['path'] == '$work/job' and d[0]['device'] == '$DAPX_DEV'" "$work/j" &&
@@ -343,15 +461,64 @@ xrcd_all() { # xrcd_all PID PID
 xrcd_own() { # xrcd_own PID PID: nobody's is the second
 	"${as_nobody[@]}" "$for_all/dapxctl" xrcd >"$work/out" && "${as_nobody[@]}" "$for_all/dapxctl" xrcd -j >"$work/j" ||
 		return
-	cat "$work/out" "$work/j"
+	said "$work/out" "$work/j"
 	grep -qF "hidden, of other users: 1 open, 0 SRQs, 1 QP; shown with CAP_NET_ADMIN" "$work/out" &&
 		json "[x['pid'] for x in d[0]['processes']] == [$2] and d[0]['partial'] and len(d[0]['qps']) == 1" "$work/j" &&
 		json "d[0]['hidden'] == {'opens': 1, 'srqs': 0, 'qps': 1}" "$work/j"
 }
 
+# Both hold a context with a domain and a receive queue pair; nobody's is the second.
+show_all() { # show_all PID PID
+	"$ctl" show >"$work/out" && "$ctl" show all -s >>"$work/out" && "$ctl" show -j >"$work/j" || return
+	said "$work/out" "$work/j"
+	grep -qE "^ +[0-9]+  $DAPX_DEV +$2  python3 +65534 +[0-9]+$" "$work/out" &&
+		grep -qxF xrc-qp "$work/out" &&
+		json "len(d) == 2 and {(x['pid'], x['user']) for x in d} == {($1, 0), ($2, 65534)} and not any(x['ending'] for x in d)" "$work/j" &&
+		"$ctl" show xrcd -j --pid "$1" >"$work/j" &&
+		json "len(d) == 1 and d[0]['class'] == 'xrcd' and d[0]['domain'] > 0 and d[0]['device'] == '$DAPX_DEV'" "$work/j" &&
+		"$ctl" show xrcd -j --device "$DAPX_PEER_DEV" >"$work/j" && json "d == []" "$work/j"
+}
+
+show_own() { # show_own PID PID
+	"${as_nobody[@]}" "$for_all/dapxctl" show all -j >"$work/j" || return
+	json "{x['pid'] for x in d} == {$2} and {x['class'] for x in d} >= {'xrcd', 'xrc-qp'}" "$work/j"
+}
+
+show_watches() {
+	local rc=0
+	timeout -s INT 2 "$ctl" show evd -w 0.2 >"$work/out" || rc=$?
+	[[ $rc = 0 || $rc = 124 ]] && (($(grep -c '^no evd' "$work/out") > 3)) && return
+	cat "$work/out"
+	return 1
+}
+
+# A server that is killed: what becomes of it is told at once.
+monitor_kill() {
+	local monitor server rc=0
+	"$ctl" monitor -j >"$work/j" &
+	monitor=$!
+	sleep 1
+	"$ping" --server -d "$DAPX_PEER_DEV" >"$work/serves" 2>&1 &
+	server=$!
+	await grep -q listening "$work/serves" && "$ping" -d "$DAPX_DEV" -c 1 "$DAPX_PEER_IP" >/dev/null || rc=1
+	kill -KILL "$server"
+	wait "$server" 2>/dev/null
+	await grep -q "context-ended.*\"pid\":$server," "$work/j" || rc=1
+	kill -INT "$monitor"
+	wait "$monitor" || rc=1
+	grep "\"pid\":$server," "$work/j" | sed 's/.*"event":"\([^"]*\)".*/\1/' >"$work/events"
+	[[ $rc = 0 && $(head -n 1 "$work/events") = context-new && $(tail -n 2 "$work/events" | xargs) = "context-ending context-ended" ]] &&
+		grep -q ep-state "$work/events" && grep -q '"cause":"process ended"' "$work/j" && return
+	cat "$work/j" "$work/serves"
+	return 1
+}
+
 told_without_module() {
 	local why="cannot open /dev/dapx: the dapx module is not loaded; run 'modprobe dapx' as root"
 	sentence "cannot list the XRC domains: ${why#*: }" "$ctl" xrcd || return
+	sentence "cannot list the contexts: ${why#*: }" "$ctl" show || return
+	sentence "cannot list the objects: ${why#*: }" "$ctl" show ep || return
+	sentence "cannot listen to events: ${why#*: }" "$ctl" monitor || return
 	sentence "$why" "$ctl" info && sentence "$why" "$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
 		sentence "$why" "$ping" --server -d "$DAPX_DEV" && sentence "$why" "$perf" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
 		sentence "$why" "$perf" --server -d "$DAPX_DEV" || return
@@ -371,9 +538,16 @@ without_module() {
 echo "TAP version 13"
 result "dapxctl info" info
 result "dapxctl devices" devices
+result "JSON for people" pretty
+# No work for a kernel, and long where each fork is.
+[[ $DAPX_KERNEL = debug ]] || result "completion" completion
 result "dapxctl xrcd, without any" xrcd_none
 result "dapxctl xrcd" two_hold xrcd_all
 result "dapxctl xrcd, of one's own" two_hold xrcd_own
+result "dapxctl show" two_hold show_all
+result "dapxctl show, of one's own" two_hold show_own
+result "dapxctl show watches" show_watches
+result "dapxctl monitor" monitor_kill
 
 result "dapx-ping serves" serve "$ping"
 for op in send write read fetch-add; do
@@ -422,11 +596,6 @@ result "dapx-perf takes a file" serve "$perf" --once --output "$work/received"
 result "dapx-perf sends a file" perf_file
 stop_server
 
-result "unknown device" sentence "there is no RDMA device rxe7; there are: $DAPX_DEV, $DAPX_PEER_DEV" \
-	"$ping" -d rxe7 "$DAPX_PEER_IP"
-result "no device named" \
-	sentence "there are several RDMA devices: $DAPX_DEV, $DAPX_PEER_DEV; name the one to use with -d" \
-	"$perf" "$DAPX_PEER_IP"
 result "nobody listens" sentence "cannot connect to $DAPX_PEER_IP:7710: nobody listens there; start the server" \
 	"$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP"
 result "nobody listens for dapx-perf" \
@@ -438,20 +607,37 @@ result "no route" \
 	"$ping" -d "$DAPX_DEV" 192.0.2.9
 result "foreign source" sentence "the address is not one of this RDMA device; 'dapxctl devices' shows which are" \
 	"$ping" -d "$DAPX_DEV" -S 10.0.0.77 "$DAPX_PEER_IP"
-result "unknown host" sentence "mind the spelling, or give an IP address" \
-	"$ping" -d "$DAPX_DEV" no.such.host.invalid
-result "no such file" sentence "cannot read $work/nothing: No such file or directory" \
-	"$perf" -d "$DAPX_DEV" --file "$work/nothing" "$DAPX_PEER_IP"
-for tool in "dapxctl info" "dapx-ping -d $DAPX_DEV $DAPX_PEER_IP" "dapx-perf --server -d $DAPX_DEV"; do
-	# shellcheck disable=SC2086  # program and arguments
-	result "no permission for ${tool%% *}" sentence "cannot open /dev/dapx: permission denied: it is for root and group" \
-		"${as_nobody[@]}" "$for_all/"$tool
-done
-result "no permission, as JSON" info_without_permission
-result "no module" without_module
-result "wrong usage of dapxctl" usage_error "subcommand" "$ctl" nonsense
-result "wrong usage of dapx-ping" usage_error "--size" "$ping" -s 0 "$DAPX_PEER_IP"
-result "wrong usage of dapx-perf" usage_error "--test: 'nonsense' is none of bandwidth, latency, rate" "$perf" --test nonsense "$DAPX_PEER_IP"
-result "neither server nor host" usage_error "give either --server or the host" "$ping" -d "$DAPX_DEV"
-echo "1..$number"
-((failed == 0))
+if [[ $RDMA = siw ]]; then
+	result "a siw device is no rxe device" sentence \
+		"cannot delete $DAPX_DEV: it is no rxe device, its driver is siw; 'dapxctl devices' shows which are" \
+		"$ctl" rxe del "$DAPX_DEV"
+fi
+# These do not depend on the kind of device.
+if [[ $RDMA != siw ]]; then
+	result "unknown device" sentence "there is no RDMA device rxe7; there are: $DAPX_DEV, $DAPX_PEER_DEV" \
+		"$ping" -d rxe7 "$DAPX_PEER_IP"
+	result "no device named" \
+		sentence "there are several RDMA devices: $DAPX_DEV, $DAPX_PEER_DEV; name the one to use with -d" \
+		"$perf" "$DAPX_PEER_IP"
+	result "unknown host" sentence "mind the spelling, or give an IP address" \
+		"$ping" -d "$DAPX_DEV" no.such.host.invalid
+	result "no such file" sentence "cannot read $work/nothing: No such file or directory" \
+		"$perf" -d "$DAPX_DEV" --file "$work/nothing" "$DAPX_PEER_IP"
+	for tool in "dapxctl info" "dapx-ping -d $DAPX_DEV $DAPX_PEER_IP" "dapx-perf --server -d $DAPX_DEV"; do
+		# shellcheck disable=SC2086  # program and arguments
+		result "no permission for ${tool%% *}" sentence "cannot open /dev/dapx: permission denied: it is for root and group" \
+			"${as_nobody[@]}" "$for_all/"$tool
+	done
+	result "no permission, as JSON" info_without_permission
+	result "no module" without_module
+	result "dapxctl rxe" rxe_life
+	result "dapxctl rxe loads the driver" rxe_without_driver
+	result "lines of dat.conf" dat_conf
+	result "dat.conf that may not be written" sentence "cannot write $work/none/dat.conf: No such file or directory" \
+		"$ctl" dat-conf --install --file "$work/none/dat.conf"
+	result "wrong usage of dapxctl" usage_error "subcommand" "$ctl" nonsense
+	result "wrong usage of dapx-ping" usage_error "--size" "$ping" -s 0 "$DAPX_PEER_IP"
+	result "wrong usage of dapx-perf" usage_error "--test: 'nonsense' is none of bandwidth, latency, rate" "$perf" --test nonsense "$DAPX_PEER_IP"
+	result "neither server nor host" usage_error "give either --server or the host" "$ping" -d "$DAPX_DEV"
+fi
+end_of_results

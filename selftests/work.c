@@ -1279,12 +1279,12 @@ static const char *under_way(struct ep *from, struct ep *to)
 }
 
 /*
- * With events unread, BUSY outlasts the last completion, and what is published
+ * With many events unread, BUSY outlasts the last completion, and what is published
  * before it ends is taken all the same.
  */
 TEST_F(work, busy_lingers)
 {
-	unsigned int n = count(500, 20000), round, i, batch = 6, left = 0;
+	unsigned int n = count(500, 20000), round, i, batch = 20, left = 0;
 	struct dapx_event event;
 
 	for (round = 0; round < n; round++) {

@@ -798,6 +798,65 @@ TEST_F(xrc, memory_that_is_not_for_xrc)
 	OK(ep_await_state(&self->ep, DAPX_EP_DISCONNECTED));
 }
 
+/* Memory that was registered before somebody thought of XRC. */
+TEST_F(xrc, memory_made_for_xrc)
+{
+	struct dapx_mr_create from = {
+		.pd = self->a.pd, .addr = (uintptr_t)self->a.mem,
+		.length = 4096, .access = DAPX_ACCESS_LOCAL_WRITE,
+	};
+	struct dapx_mr_create to = {
+		.pd = self->r[1].pd, .addr = (uintptr_t)self->r[1].mem,
+		.length = 8192, .access = DAPX_ACCESS_LOCAL_WRITE |
+					  DAPX_ACCESS_REMOTE_WRITE,
+	};
+	struct dapx_sge sge = { .addr = (uintptr_t)self->a.mem, .length = 4096 };
+	struct dapx_sge into = {
+		.addr = (uintptr_t)self->r[1].mem + 4096, .length = 4096,
+	};
+	struct dapx_recv_wr recv = { .wr_id = 3, .num_sge = 1 };
+	__u8 entry[sizeof(recv) + sizeof(into)];
+	int i;
+
+	ASSERT_EQ(0, _test_cmd_mr_create(self->a.fd, &from));
+	ASSERT_EQ(0, _test_cmd_mr_create(self->r[1].fd, &to));
+	/* Again it has no effect. */
+	for (i = 0; i < 2; i++) {
+		test_cmd(mr_modify, self->a.fd, .mr = from.out_mr,
+			 .flags = DAPX_MR_XRC);
+		test_cmd(mr_modify, self->r[1].fd, .mr = to.out_mr,
+			 .flags = DAPX_MR_XRC);
+	}
+	sge.mr = from.out_mr;
+	into.mr = to.out_mr;
+	fill(self->a.mem, 4096, 5);
+	memset(self->r[1].mem, 0, 8192);
+	/* By its key, which is the one that it had. */
+	OK(post(&self->ep, self->srq[1].number, (struct dapx_send_wr) {
+		.wr_id = 1, .opcode = DAPX_OP_RDMA_WRITE,
+		.remote_addr = to.addr, .rkey = to.out_rkey,
+	}, &sge));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_FALSE(memcmp(self->a.mem, self->r[1].mem, 4096));
+	/* And by a receive. */
+	memcpy(entry, &recv, sizeof(recv));
+	memcpy(entry + sizeof(recv), &into, sizeof(into));
+	OK(ring_push(&self->srq[1].srq.ring, entry, sizeof(entry)));
+	OK(post(&self->ep, self->srq[1].number, (struct dapx_send_wr) {
+		.wr_id = 2, .opcode = DAPX_OP_SEND,
+	}, &sge));
+	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->r[1].recv, 3, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_FALSE(memcmp(self->a.mem, self->r[1].mem + 4096, 4096));
+	/* Freed it is gone for peers, too. */
+	test_cmd(free, self->r[1].fd, .handle = to.out_mr);
+	OK(post(&self->ep, self->srq[1].number, (struct dapx_send_wr) {
+		.wr_id = 4, .opcode = DAPX_OP_RDMA_WRITE,
+		.remote_addr = to.addr, .rkey = to.out_rkey,
+	}, &sge));
+	OK(expect_completion(&self->a.done, 4, DAPX_STATUS_REMOTE_ACCESS, NULL));
+}
+
 TEST_F(xrc, number_too_large)
 {
 	OK(xrc_send(&self->ep, 1 << 24, 1, 0, 100));
@@ -859,6 +918,39 @@ TEST_F(xrc, by_the_cm)
 	OK(expect_async(&self->r[1].conn, DAPX_ASYNC_XRC_QP_DISCONNECTED, NULL));
 }
 
+/* The request is an id of its own, and its listener gone. */
+TEST_F(xrc, by_the_cm_taken)
+{
+	struct dapx_cm_query query;
+	struct listener listener;
+	struct dapx_event event;
+	struct ep other;
+	__u32 qp_num;
+
+	OK(xrc_ep_create(&self->a, &other));
+	OK(xrc_qp_make(&self->r[1], &qp_num));
+	OK(listener_open(&self->r[1], &listener));
+	OK(ep_connect(&other, &listener));
+	OK(listener_request(&listener, &event));
+	test_cmd(cm_take, self->r[1].fd, .cm = event.request.cm,
+		 .evd = self->r[1].done.handle);
+	OK(listener_close(&listener));
+	query = CM_QUERY(&self->r[1], event.request.cm);
+	EXPECT_EQ(1, query.out_xrc);
+	EXPECT_EQ(0, query.out_listener);
+	test_cmd(xrc_qp_accept, self->r[1].fd, .xrcd = self->r[1].xrcd,
+		 .qp_num = qp_num, .cm = event.request.cm);
+	test_err(ENOENT, cm_query, self->r[1].fd, .cm = event.request.cm);
+	EXPECT_EQ(0, users_of(&self->r[1], self->r[1].done.handle));
+	OK(expect_connection(&self->a.conn, other.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(srq_recv(&self->srq[2].srq, 1, TAKE, 100));
+	OK(xrc_send(&other, self->srq[2].number, 2, 0, 100));
+	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->r[2].recv, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(ep_destroy(&other));
+}
+
 /* ---- limits of queues ---- */
 
 TEST_F(xrc, limit)
@@ -894,6 +986,32 @@ TEST_F(xrc, limit)
 	OK(expect_completion(&self->r[0].recv, 3, DAPX_STATUS_SUCCESS, NULL));
 	ASSERT_EQ(0, _test_cmd_srq_query(self->r[0].fd, &query));
 	EXPECT_EQ(0, query.out_limit);
+}
+
+/* Asynchronous events may go elsewhere than completions. */
+TEST_F(xrc, limit_told_elsewhere)
+{
+	struct host *host = &self->r[0];
+	struct dapx_srq_query query = {};
+	struct xrc_srq srq;
+	struct dapx_event event;
+
+	OK(xrc_srq_make_with(host, 16, host->done.handle, &srq));
+	query.srq = srq.srq.handle;
+	ASSERT_EQ(0, _test_cmd_srq_query(host->fd, &query));
+	EXPECT_EQ(host->recv.handle, query.out_evd);
+	EXPECT_EQ(host->done.handle, query.out_async_evd);
+	EXPECT_EQ(1, users_of(host, host->done.handle));
+	test_err(EBUSY, free, host->fd, .handle = host->done.handle);
+	test_cmd(srq_modify, host->fd, .srq = srq.srq.handle, .limit = 1);
+	OK(srq_recv(&srq.srq, 1, TAKE, 100));
+	OK(xrc_send(&self->ep, srq.number, 1, 0, 100));
+	OK(expect_async(&host->done, DAPX_ASYNC_SRQ_LIMIT, &event));
+	EXPECT_EQ(srq.srq.handle, event.handle);
+	OK(expect_completion(&host->recv, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(evd_quiet(&host->recv));
+	test_cmd(free, host->fd, .handle = srq.srq.handle);
+	EXPECT_EQ(0, users_of(host, host->done.handle));
 }
 
 TEST_HARNESS_MAIN

@@ -278,6 +278,50 @@ TEST_F(xrc_qp, events_go_to_all)
 	OK(evd_quiet(&self->c.conn));
 }
 
+/* ---- the device ---- */
+
+/* Of either end, in the middle of messages: all that is asked of it then is EIO. */
+TEST_F(xrc_qp, goes_with_the_device)
+{
+	struct dapx_xrc_qp_query q;
+	unsigned int i;
+
+	ASSERT_EQ(0, enroll(&self->c, self->qp_num, NULL));
+	OK(xrc_connect_cm(&self->ep, &self->b, self->qp_num));
+	OK(works(&self->ep, &self->other));
+	for (i = 0; i < 32; i++)
+		OK(srq_recv(&self->other.srq, i, TAKE, 20000));
+	for (i = 0; i < 32; i++)
+		OK(xrc_send(&self->ep, self->other.number, i, 0, 20000));
+	OK(device_remove(&self->b));
+	EXPECT_EQ(EIO, query(&self->b, self->qp_num, &q));
+	EXPECT_EQ(EIO, leave(&self->c, self->qp_num));
+	EXPECT_EQ(EIO, close_domain(&self->c));
+	/* Who sent hears of it. */
+	OK(ep_await_state(&self->ep, DAPX_EP_DISCONNECTED));
+	OK(device_add(&self->b));
+}
+
+TEST_F(xrc_qp, goes_with_the_senders_device)
+{
+	struct dapx_event event;
+	unsigned int i;
+
+	OK(xrc_connect_cm(&self->ep, &self->b, self->qp_num));
+	OK(works(&self->ep, &self->other));
+	for (i = 0; i < 32; i++)
+		OK(xrc_send(&self->ep, self->other.number, i, 0, 20000));
+	OK(device_remove(&self->a));
+	EXPECT_EQ(EIO, close_domain(&self->a));
+	OK(device_add(&self->a));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_ESTABLISHED, NULL));
+	OK(evd_next(&self->b.conn, &event, PATIENCE_MS));
+	EXPECT_EQ(DAPX_EVENT_ASYNC, event.type);
+	/* siw may reset the stream, as messages are under way. */
+	if (!on_siw() || event.async.what != DAPX_ASYNC_XRC_QP_ERROR)
+		EXPECT_EQ(DAPX_ASYNC_XRC_QP_DISCONNECTED, event.async.what);
+}
+
 /* ---- processes ---- */
 
 struct child {

@@ -22,7 +22,7 @@
 #define ANSWER 4
 #define ASK 1
 #define MAGIC 0x43525864
-#define SEGMENT_SIZE 4096
+#define SEGMENT_SIZE 8192
 
 /* As Documentation/xrc-protocol.rst has it. */
 struct hello {
@@ -41,9 +41,9 @@ struct request {
 	__le32 demand;
 	__le32 srqn;
 	__le32 total;
+	__le32 length;
 	__le32 rkey;
 	__le32 imm;
-	__le32 reserved;
 	__le64 addr;
 	__le64 compare_add;
 	__le64 swap;
@@ -59,7 +59,7 @@ struct answer {
 	__le32 reserved;
 };
 
-#define ANSWERS 0x10000	/* where they come in; what goes out is at 0 */
+#define ANSWERS 0x20000	/* where they come in; what goes out is at 0 */
 #define TAKE 0x20000
 
 struct wire {
@@ -159,7 +159,7 @@ FIXTURE_TEARDOWN(xrc_wire)
 /* A message of these bytes. */
 static int utter(struct wire *self, const void *data, __u32 length)
 {
-	__u32 at = self->sent % 8 * SEGMENT_SIZE * 2;
+	__u32 at = self->sent % 8 * SEGMENT_SIZE;
 
 	memcpy(self->a.mem + at, data, length);
 	return ep_send(&self->ep, 1000 + self->sent++, at, length);
@@ -198,11 +198,14 @@ static int greet(struct wire *self)
 	return 0;
 }
 
-static void request_init(const struct wire *self, struct request *r)
+/* With the first @length of a message's @total bytes behind it. */
+static void request_init(const struct wire *self, struct request *r, __u32 total,
+			 __u32 length)
 {
 	*r = (struct request) {
 		.type = REQUEST, .opcode = DAPX_OP_SEND, .flags = htole16(ASK),
 		.srqn = htole32(self->srq.number), .demand = htole32(1),
+		.total = htole32(total), .length = htole32(length),
 	};
 }
 
@@ -237,22 +240,27 @@ TEST_F(xrc_wire, message_by_hand)
 {
 	struct {
 		struct request request;
-		char data[6];
-	} segment;
+		char data[8];
+	} segment[2] = {};
 	struct answer answer;
+	unsigned int i;
 
 	OK(greet(&self->wire));
-	request_init(&self->wire, &segment.request);
-	segment.request.total = htole32(6);
-	memcpy(segment.data, "hello", 6);
-	OK(srq_recv(&self->wire.srq.srq, 5, TAKE, 64));
-	OK(utter(&self->wire, &segment, sizeof(segment.request) + 6));
+	for (i = 0; i < 2; i++) {
+		request_init(&self->wire, &segment[i].request, 6, 6);
+		segment[i].request.seq = htole32(i);
+		memcpy(segment[i].data, i ? "again" : "hello", 6);
+		OK(srq_recv(&self->wire.srq.srq, i, TAKE + i * 64, 64));
+	}
+	OK(utter(&self->wire, segment, sizeof(segment) - 2));
 	OK(hear(&self->wire, &answer, sizeof(answer)));
 	EXPECT_EQ(ANSWER, answer.type);
 	EXPECT_EQ(DAPX_STATUS_SUCCESS, answer.status);
-	EXPECT_EQ(1, le32toh(answer.expected));
-	OK(expect_completion(&self->wire.b.recv, 5, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_EQ(2, le32toh(answer.expected));
+	for (i = 0; i < 2; i++)
+		OK(expect_completion(&self->wire.b.recv, i, DAPX_STATUS_SUCCESS, NULL));
 	EXPECT_STREQ("hello", (char *)self->wire.b.mem + TAKE);
+	EXPECT_STREQ("again", (char *)self->wire.b.mem + TAKE + 64);
 }
 
 /* What does not begin with a hello of ours is no peer. */
@@ -278,7 +286,7 @@ TEST_F(xrc_wire, no_hello)
 	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
 	OK(utter(&self->wire, &hello, sizeof(hello) - 1));
 	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
-	request_init(&self->wire, &request);
+	request_init(&self->wire, &request, 0, 0);
 	OK(utter(&self->wire, &request, sizeof(request)));
 	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
 }
@@ -297,6 +305,8 @@ TEST_F(xrc_wire, malformed)
 		{ "sequence number", offsetof(struct request, seq), 1 },
 		{ "length of the message", offsetof(struct request, total), 65 },
 		{ "length of the message", offsetof(struct request, total), 63 },
+		{ "length of the request", offsetof(struct request, length), 65 },
+		{ "length of the request", offsetof(struct request, length), 63 },
 		{ "atomic of 64 bytes", offsetof(struct request, opcode),
 		  DAPX_OP_FETCH_ADD },
 		{ "read with data", offsetof(struct request, opcode),
@@ -311,8 +321,7 @@ TEST_F(xrc_wire, malformed)
 	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		OK(greet(&self->wire));
 		OK(srq_recv(&self->wire.srq.srq, i, TAKE, 128));
-		request_init(&self->wire, &segment.request);
-		segment.request.total = htole32(64);
+		request_init(&self->wire, &segment.request, 64, 64);
 		((__u8 *)&segment)[wrong[i].offset] = wrong[i].value;
 		OK(utter(&self->wire, &segment, sizeof(segment)));
 		ASSERT_EQ(0, refused(&self->wire, DAPX_STATUS_REMOTE_INVALID))
@@ -320,12 +329,12 @@ TEST_F(xrc_wire, malformed)
 	}
 	/* Cut off. */
 	OK(greet(&self->wire));
-	request_init(&self->wire, &segment.request);
+	request_init(&self->wire, &segment.request, 0, 0);
 	OK(utter(&self->wire, &segment, sizeof(segment.request) - 1));
 	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
 }
 
-/* A message that goes on as another one, and one that never ends. */
+/* A message that goes on as another one, and one whose queue goes. */
 TEST_F(xrc_wire, half_a_message)
 {
 	static __u8 segment[SEGMENT_SIZE];
@@ -333,9 +342,8 @@ TEST_F(xrc_wire, half_a_message)
 	struct dapx_event event;
 
 	OK(greet(&self->wire));
-	OK(srq_recv(&self->wire.srq.srq, 5, TAKE, 10000));
-	request_init(&self->wire, request);
-	request->total = htole32(10000);
+	OK(srq_recv(&self->wire.srq.srq, 5, TAKE, 20000));
+	request_init(&self->wire, request, 20000, SEGMENT_SIZE - sizeof(*request));
 	OK(utter(&self->wire, segment, sizeof(segment)));
 	OK(hear(&self->wire, &(struct answer) {}, sizeof(struct answer)));
 	request->seq = htole32(1);
@@ -346,9 +354,8 @@ TEST_F(xrc_wire, half_a_message)
 	OK(expect_completion(&self->wire.b.recv, 5, DAPX_STATUS_FLUSHED, &event));
 
 	OK(greet(&self->wire));
-	OK(srq_recv(&self->wire.srq.srq, 6, TAKE, 10000));
-	request_init(&self->wire, request);
-	request->total = htole32(10000);
+	OK(srq_recv(&self->wire.srq.srq, 6, TAKE, 20000));
+	request_init(&self->wire, request, 20000, SEGMENT_SIZE - sizeof(*request));
 	OK(utter(&self->wire, segment, sizeof(segment)));
 	OK(hear(&self->wire, &(struct answer) {}, sizeof(struct answer)));
 	/* Its queue goes in the middle. */
@@ -377,11 +384,11 @@ TEST_F(xrc_wire, garbage)
 				*(__u32 *)(segment + length) = dice();
 			length = dice() % (sizeof(segment) + 1);
 			if (dice() % 4) {
-				request_init(&self->wire, request);
+				request_init(&self->wire, request, length - sizeof(*request) +
+					     (dice() % 4 ? 0 : dice() % 8192),
+					     length - sizeof(*request));
 				request->seq = htole32(j);
 				request->opcode = dice() % 8;
-				request->total = htole32(length - sizeof(*request) +
-							 (dice() % 4 ? 0 : dice() % 8192));
 				request->rkey = htole32(self->wire.b.rkey);
 				request->addr = htole64((uintptr_t)self->wire.b.mem +
 							dice() % (2 * HOST_MEMORY));

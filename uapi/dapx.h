@@ -98,6 +98,8 @@ enum dapx_cmd {
 	DAPX_CMD_XRC_QP_MODIFY,
 	DAPX_CMD_XRC_QP_ACCEPT,
 	DAPX_CMD_XRC_QP_QUERY,
+	DAPX_CMD_MR_MODIFY,
+	DAPX_CMD_CM_TAKE,
 };
 
 #define DAPX_DEVICE_NAME_MAX 64
@@ -231,6 +233,7 @@ enum dapx_device_cap {
  * @out_max_connect_data: private data of a connect, bytes, IP addresses
  * @out_max_accept_data: private data of an accept, bytes
  * @out_max_reject_data: private data of a reject, bytes
+ * @out_active_mtu: bytes of data in a packet, of the first port as it is now
  * @__reserved: Must be 0
  */
 struct dapx_query_device {
@@ -254,7 +257,8 @@ struct dapx_query_device {
 	__u16 out_max_connect_data;
 	__u16 out_max_accept_data;
 	__u16 out_max_reject_data;
-	__u16 __reserved[3];
+	__u16 out_active_mtu;
+	__u16 __reserved[2];
 };
 
 #define DAPX_QUERY_DEVICE _IO(DAPX_TYPE, DAPX_CMD_QUERY_DEVICE)
@@ -320,9 +324,10 @@ enum dapx_free_flags {
  * TENTATIVE_CONNECTION_PENDING; in all others a set-up is aborted, a connection
  * is broken, and no further event of it appears.
  *
- * CM: cancels what is outstanding; requests that wait on a listener are
- * rejected. EBUSY while an endpoint is attached. While events of it are not
- * acknowledged the call waits; EINTR leaves the id as it was.
+ * CM: cancels what is outstanding; a request is rejected, and so are those that
+ * wait on a listener and were not taken. EBUSY while an endpoint is attached.
+ * While events of it are not acknowledged the call waits; EINTR leaves the id as
+ * it was.
  */
 struct dapx_free {
 	__u32 size;
@@ -354,7 +359,8 @@ struct dapx_free {
  * @entries_off: first entry
  * @stride: bytes from one entry to the next
  * @depth: entries, a power of two
- * @__reserved: Must be 0
+ * @arm_off: EVD rings: __u32, written by the process to be told of the next event by
+ *	an eventfd with DAPX_EVENTFD_ONCE; 0 where there is none
  */
 struct dapx_ring_layout {
 	__aligned_u64 mmap_offset;
@@ -365,7 +371,7 @@ struct dapx_ring_layout {
 	__u32 entries_off;
 	__u32 stride;
 	__u32 depth;
-	__u32 __reserved;
+	__u32 arm_off;
 };
 
 /**
@@ -451,7 +457,7 @@ enum dapx_access {
 };
 
 /**
- * enum dapx_mr_flags - dapx_mr_create.flags
+ * enum dapx_mr_flags - dapx_mr_create.flags, dapx_mr_modify.flags
  * @DAPX_MR_XRC: also for XRC: for receives of its SRQs, requests of its endpoints,
  *	and for peers by way of an SRQ of the same PD. The pages are pinned a
  *	second time, and count twice
@@ -488,6 +494,26 @@ struct dapx_mr_create {
 };
 
 #define DAPX_MR_CREATE _IO(DAPX_TYPE, DAPX_CMD_MR_CREATE)
+
+/**
+ * struct dapx_mr_modify - ioctl(DAPX_MR_MODIFY): use an MR for more
+ * @size: sizeof(struct dapx_mr_modify)
+ * @flags: enum dapx_mr_flags: what the MR gets, at least one; what it has already
+ *	has no effect, and what it has it keeps
+ * @mr: handle, which stays the same, as do the keys
+ * @__reserved: Must be 0
+ *
+ * Errors as of DAPX_MR_CREATE: what is pinned for XRC are the pages that are mapped
+ * in the MR's range now. Work requests published when it has returned find it so.
+ */
+struct dapx_mr_modify {
+	__u32 size;
+	__u32 flags;
+	__u32 mr;
+	__u32 __reserved;
+};
+
+#define DAPX_MR_MODIFY _IO(DAPX_TYPE, DAPX_CMD_MR_MODIFY)
 
 /**
  * enum dapx_event_type - dapx_event.type
@@ -604,12 +630,16 @@ enum dapx_connection_event {
  * @DAPX_CM_ADDR_ERROR: it is not; @error says why
  * @DAPX_CM_ROUTE_RESOLVED: ready for DAPX_EP_CONNECT
  * @DAPX_CM_ROUTE_ERROR: no route; @error says why
+ * @DAPX_CM_REQUEST_ENDED: a request that was taken: its peer gave up before it was
+ *	answered; it can only be freed. @error: ECONNREFUSED: the peer withdrew it;
+ *	ETIMEDOUT: the peer is not heard any more; ECONNABORTED: else
  */
 enum dapx_cm_event {
 	DAPX_CM_ADDR_RESOLVED = 1,
 	DAPX_CM_ADDR_ERROR = 2,
 	DAPX_CM_ROUTE_RESOLVED = 3,
 	DAPX_CM_ROUTE_ERROR = 4,
+	DAPX_CM_REQUEST_ENDED = 5,
 };
 
 /**
@@ -642,8 +672,9 @@ enum dapx_async_event {
  * @type: enum dapx_event_type
  * @handle: the object that it is about; 0 for none. A receive of an XRC SRQ: that
  * @user_data: of that object
- * @completion: a work request ended; all but @wr_id and @status is valid only
- *	with success. @byte_len: received or read bytes
+ * @completion: a work request ended; all but @wr_id, @status and @opcode is
+ *	valid only with success. @opcode: a receive that failed is DAPX_OP_RECV;
+ *	received or read bytes are in @byte_len
  * @connection: @error: a negative errno, or 0; private data: DAPX_EP_QUERY
  * @request: @cm: handle of the request; @ep: endpoint reserved or made for it,
  *	or 0; private data and addresses: DAPX_CM_QUERY
@@ -768,8 +799,9 @@ struct dapx_evd_wait {
  * @depth: new number of entries, not less than the events in the ring (EBUSY)
  * @out_ring: the new ring, with the same indices; the unread events are in it
  *
- * The caller must not consume from the old ring meanwhile, whose mapping stays
- * valid, marked DAPX_RING_DEAD, until it is unmapped.
+ * The caller must not consume from the old ring meanwhile, nor arm it. Its mapping
+ * stays valid, marked DAPX_RING_DEAD, until it is unmapped. What was armed is armed
+ * in the new ring.
  */
 struct dapx_evd_resize {
 	__u32 size;
@@ -782,9 +814,21 @@ struct dapx_evd_resize {
 #define DAPX_EVD_RESIZE _IO(DAPX_TYPE, DAPX_CMD_EVD_RESIZE)
 
 /**
+ * enum dapx_eventfd_flags - dapx_evd_eventfd.flags
+ * @DAPX_EVENTFD_ONCE: signalled only by an event that finds the ring armed, which it
+ *	is no more then. To arm it the process writes 1 at
+ *	dapx_ring_layout.arm_off; then, behind a full barrier, it looks for events:
+ *	the next one signals, those that are there already do not. After each signal
+ *	it has to be armed again. Any number but 0 counts as 1
+ */
+enum dapx_eventfd_flags {
+	DAPX_EVENTFD_ONCE = 1 << 0,
+};
+
+/**
  * struct dapx_evd_eventfd - ioctl(DAPX_EVD_EVENTFD): signal an eventfd
  * @size: sizeof(struct dapx_evd_eventfd)
- * @flags: Must be 0
+ * @flags: enum dapx_eventfd_flags
  * @evd: handle
  * @fd: an eventfd(2), signalled once for each event from now on; -1 for none.
  *	Replaces the one before
@@ -911,7 +955,7 @@ struct dapx_recv_wr {
  * @out_srq: handle
  * @out_srq_num: with @xrcd: its number, 24 bits, of which the device has no other
  *	and which is not soon used again; else 0
- * @__reserved: Must be 0
+ * @async_evd: its asynchronous events, in place of @evd; 0: @evd
  * @user_data: given back by queries; comes with each completion of an XRC SRQ
  * @out_ring: its receive ring, of struct dapx_recv_wr
  *
@@ -928,7 +972,7 @@ struct dapx_srq_create {
 	__u32 evd;
 	__u32 out_srq;
 	__u32 out_srq_num;
-	__u32 __reserved;
+	__u32 async_evd;
 	__aligned_u64 user_data;
 	struct dapx_ring_layout out_ring;
 };
@@ -943,7 +987,7 @@ struct dapx_srq_create {
  * @limit: DAPX_ASYNC_SRQ_LIMIT comes, once, when a message has taken a receive and
  *	fewer than this are left; at most the depth; 0 for never
  *
- * EBADFD: the SRQ has no EVD.
+ * EBADFD: the SRQ has no EVD for it.
  */
 struct dapx_srq_modify {
 	__u32 size;
@@ -966,6 +1010,7 @@ struct dapx_srq_modify {
  * @out_depth: receives that the ring holds
  * @out_max_sge: segments of a receive
  * @out_limit: 0: none, or the event has come
+ * @out_async_evd: handle; 0 for none
  * @__reserved: Must be 0
  */
 struct dapx_srq_query {
@@ -979,7 +1024,8 @@ struct dapx_srq_query {
 	__u32 out_depth;
 	__u32 out_max_sge;
 	__u32 out_limit;
-	__aligned_u64 __reserved;
+	__u32 out_async_evd;
+	__u32 __reserved;
 };
 
 #define DAPX_SRQ_QUERY _IO(DAPX_TYPE, DAPX_CMD_SRQ_QUERY)
@@ -1055,10 +1101,11 @@ struct dapx_ep_attr {
  * @srq: where receives come from, a plain one of the same PD; 0 for its own ring
  * @request_evd: completions of requests
  * @recv_evd: completions of receives; 0 if it has none
- * @connect_evd: events of its connection
+ * @connect_evd: events of its connection; 0 for nowhere: until DAPX_EP_MODIFY sets
+ *	one, it can be connected by exchange of QP numbers only (else EBADFD)
  * @xrcd: with DAPX_EP_XRC: a domain that it keeps from being closed; or 0
  * @out_ep: handle
- * @__reserved: Must be 0
+ * @async_evd: where DAPX_ASYNC_EP_ERROR goes; 0 for @connect_evd
  * @user_data: comes with each of its events
  * @attr: sizes
  * @out_qp_num: the queue pair's number
@@ -1077,7 +1124,7 @@ struct dapx_ep_create {
 	__u32 connect_evd;
 	__u32 xrcd;
 	__u32 out_ep;
-	__u32 __reserved;
+	__u32 async_evd;
 	__aligned_u64 user_data;
 	struct dapx_ep_attr attr;
 	__u32 out_qp_num;
@@ -1109,7 +1156,7 @@ struct dapx_ep_create {
  * @out_state_off: as from DAPX_EP_CREATE, for an endpoint made by a listener
  * @out_private_data_len: bytes of private data that came with the last answer
  * @out_private_data: of the peer's accept or reject
- * @__reserved: Must be 0
+ * @out_async_evd: handle, as given; 0 for @out_connect_evd
  * @out_local: own address; family 0 while not known
  * @out_remote: the peer's address
  * @out_send_ring: as from DAPX_EP_CREATE
@@ -1135,7 +1182,7 @@ struct dapx_ep_query {
 	__u32 out_state_off;
 	__u32 out_private_data_len;
 	__u8 out_private_data[DAPX_PRIVATE_DATA_MAX];
-	__u32 __reserved;
+	__u32 out_async_evd;
 	struct __kernel_sockaddr_storage out_local;
 	struct __kernel_sockaddr_storage out_remote;
 	struct dapx_ring_layout out_send_ring;
@@ -1339,8 +1386,13 @@ enum dapx_disconnect_flags {
  * @ep: handle
  * @__reserved: Must be 0
  *
- * Returns at once; the end is an event. No effect in DISCONNECTED, and in
- * DISCONNECT_PENDING unless it is abrupt.
+ * The end is an event. No effect in DISCONNECTED, and in DISCONNECT_PENDING
+ * unless it is abrupt. Returns at once; but rxe completes a receive before it
+ * acknowledges it, so an abrupt disconnect over rxe waits until the last receive
+ * is 20 ms old.
+ *
+ * The peer stays connected until its requests are acknowledged, a quarter of a
+ * second at most: what was received here last may not be yet. iWARP does without.
  */
 struct dapx_ep_disconnect {
 	__u32 size;
@@ -1380,8 +1432,8 @@ struct dapx_ep_reset {
  * @DAPX_CM_LISTENING: listens
  * @DAPX_CM_REQUEST: a request that waits for its answer
  * @DAPX_CM_ATTACHED: an endpoint uses it
- * @DAPX_CM_ENDED: its endpoint is gone, or its address is another device's: it can
- *	only be freed
+ * @DAPX_CM_ENDED: its endpoint is gone, or its address is another device's, or the
+ *	peer of a request that was taken gave up: it can only be freed
  */
 enum dapx_cm_state {
 	DAPX_CM_IDLE = 0,
@@ -1519,10 +1571,10 @@ struct dapx_cm_resolve {
  * @out_state: enum dapx_cm_state
  * @out_ep: endpoint that uses it, or reserved or made for the request; or 0
  * @out_evd: where its events go
- * @out_requests: listener: requests that wait for an answer
+ * @out_requests: listener: requests that wait for an answer and were not taken
  * @out_unacked: events that are not acknowledged
  * @out_user_data: as given
- * @out_listener: request: handle of the listener
+ * @out_listener: request: handle of the listener; 0 once it was taken
  * @out_private_data_len: bytes
  * @out_private_data: request: the peer's. May have zeroes at the end that the
  *	peer did not send (InfiniBand does not tell the length)
@@ -1577,7 +1629,7 @@ struct dapx_cm_reject {
  * struct dapx_cm_ack - ioctl(DAPX_CM_ACK): acknowledge events of a CM id
  * @size: sizeof(struct dapx_cm_ack)
  * @flags: Must be 0
- * @cm: handle of an id that the consumer made
+ * @cm: handle of an id that the consumer made, or took
  * @events: so many, not more than there are (EINVAL)
  *
  * Events of type DAPX_EVENT_CM, and DAPX_EVENT_CONNECT_REQUEST (they count for
@@ -1591,6 +1643,32 @@ struct dapx_cm_ack {
 };
 
 #define DAPX_CM_ACK _IO(DAPX_TYPE, DAPX_CMD_CM_ACK)
+
+/**
+ * struct dapx_cm_take - ioctl(DAPX_CM_TAKE): make a request an id of its own
+ * @size: sizeof(struct dapx_cm_take)
+ * @flags: Must be 0
+ * @cm: a request of a listener without endpoints (DAPX_LISTEN_CONSUMER; else EINVAL)
+ * @evd: where its events go from now on
+ * @user_data: comes with each of them
+ *
+ * The listener has no part in it any more: it does not count it, and may be freed
+ * before it. It is still accepted (DAPX_EP_ACCEPT, DAPX_XRC_QP_ACCEPT), rejected or
+ * freed, by the same handle.
+ *
+ * If the peer gives up before it is answered, or did so before the call,
+ * DAPX_CM_REQUEST_ENDED tells; but iWARP devices say nothing of it until it is
+ * accepted. EBADFD: no request, or one that is answered or taken already.
+ */
+struct dapx_cm_take {
+	__u32 size;
+	__u32 flags;
+	__u32 cm;
+	__u32 evd;
+	__aligned_u64 user_data;
+};
+
+#define DAPX_CM_TAKE _IO(DAPX_TYPE, DAPX_CMD_CM_TAKE)
 
 /**
  * struct dapx_rmr_create - ioctl(DAPX_RMR_CREATE): make a remote memory region
@@ -1632,7 +1710,8 @@ enum dapx_bind_flags {
  * @rmr: what is bound
  * @ep: endpoint in whose request queue the bind takes its place
  * @mr: memory of which the window is a part; 0 to unbind
- * @access: enum dapx_access, remote rights only, within the MR's
+ * @access: enum dapx_access, remote rights only. To write, and for atomics, the
+ *	MR needs DAPX_ACCESS_LOCAL_WRITE; it needs no remote rights itself
  * @addr: start of the window, in the caller's address space
  * @length: bytes; 0: unbind, then @mr, @access and @addr must be 0, too
  * @wr_id: of the completion event
@@ -1650,8 +1729,8 @@ enum dapx_bind_flags {
  *
  * EBADFD unless the endpoint is CONNECTED or DISCONNECTED; in the latter the bind
  * completes as flushed, as all that waits does, and the RMR stays what it was.
- * EACCES: rights that the MR does not have. EAGAIN: as many binds as the request
- * ring has entries wait already.
+ * EACCES: a right to write memory that the MR may not write. EAGAIN: as many binds as the
+ * request ring has entries wait already, or their events do for room in the EVD.
  */
 struct dapx_rmr_bind {
 	__u32 size;
@@ -1910,9 +1989,18 @@ struct dapx_xrc_qp_query {
 /**
  * DOC: Generic netlink
  *
- * The family DAPX_GENL_NAME tells what is there, without the device node. It has one
- * command, DAPX_GENL_CMD_XRCD_GET: with NLM_F_DUMP and no attributes it lists the XRC
- * domains of all devices that the socket's network namespace has.
+ * The family DAPX_GENL_NAME tells what is there, without the device node. Its commands,
+ * with NLM_F_DUMP and no attributes, list what there is on all devices that the socket's
+ * network namespace has: DAPX_GENL_CMD_XRCD_GET the XRC domains,
+ * DAPX_GENL_CMD_CONTEXT_GET the contexts, DAPX_GENL_CMD_OBJECT_GET all their objects.
+ *
+ * A context or an object is one message, in the order of contexts and handles. What is
+ * there during all of the dump is told once. A dump waits for nobody's command.
+ *
+ * Who joins the group DAPX_GENL_GROUP_EVENTS is told what happens, in order, in messages
+ * DAPX_GENL_CMD_EVENT: in the network namespace of the process that has the context, and
+ * in the first one if the device is seen there. DAPX_OBJECT_ATTR_PID is as the first PID
+ * namespace counts. A listener that reads too slowly gets ENOBUFS from recvmsg(2).
  *
  * A domain is one message or several, which have the same DAPX_XRCD_ATTR_ID. The first
  * of them tells what there is one of; DAPX_XRCD_ATTR_OPEN, DAPX_XRCD_ATTR_SRQ and
@@ -1920,21 +2008,151 @@ struct dapx_xrc_qp_query {
  * of the dump is told once. NLM_F_DUMP_INTR says that something came or went meanwhile.
  *
  * With CAP_NET_ADMIN, in the user namespace that owns the device's network namespace, one
- * sees everything. Without it: the domains that a process of one's own user has open,
- * and of them what belongs to such processes; DAPX_XRCD_ATTR_PARTIAL says so, and the
- * numbers in the first message say how much there is. What counts are the effective
- * rights and user of who asks, as far as the socket was opened with the same.
+ * sees everything. Without it: contexts of one's own user and their objects; the domains
+ * that a process of one's own user has open, and of them what belongs to such processes;
+ * DAPX_XRCD_ATTR_PARTIAL says so, and the numbers in the first message say how much there
+ * is. What counts are the effective rights and user of who asks, as far as the socket was
+ * opened with the same.
  */
 
 #define DAPX_GENL_NAME "dapx"
 #define DAPX_GENL_VERSION 1
+#define DAPX_GENL_GROUP_EVENTS "events"
 
 /**
  * enum dapx_genl_cmd - Commands of the generic netlink family
  * @DAPX_GENL_CMD_XRCD_GET: dump: XRC domains; answers have enum dapx_xrcd_attr
+ * @DAPX_GENL_CMD_CONTEXT_GET: dump: contexts; answers have enum dapx_object_attr
+ * @DAPX_GENL_CMD_OBJECT_GET: dump: objects of contexts; answers have enum dapx_object_attr
+ * @DAPX_GENL_CMD_EVENT: not to be asked: what listeners are told, in enum dapx_object_attr
  */
 enum dapx_genl_cmd {
 	DAPX_GENL_CMD_XRCD_GET = 1,
+	DAPX_GENL_CMD_CONTEXT_GET = 2,
+	DAPX_GENL_CMD_OBJECT_GET = 3,
+	DAPX_GENL_CMD_EVENT = 4,
+};
+
+/**
+ * enum dapx_genl_event - What listeners of DAPX_GENL_GROUP_EVENTS are told
+ * @DAPX_GENL_EVENT_CONTEXT_NEW: a process has attached a context to a device
+ * @DAPX_GENL_EVENT_CONTEXT_ENDING: its teardown begins: DAPX_OBJECT_ATTR_CAUSE, and how
+ *	many objects it has. Endpoints, windows and domains are told as they go
+ * @DAPX_GENL_EVENT_CONTEXT_ENDED: nothing of it is left: DAPX_OBJECT_ATTR_DURATION
+ * @DAPX_GENL_EVENT_EP_STATE: an endpoint's new state
+ * @DAPX_GENL_EVENT_RMR_REVOKED: a window is closed: its key is dead
+ * @DAPX_GENL_EVENT_DOMAIN_NEW: an XRC domain was made, by this context
+ * @DAPX_GENL_EVENT_DOMAIN_GONE: its last user, this context, has closed it
+ * @DAPX_GENL_EVENT_EP_GONE: an endpoint has no queue pair and no connection any more
+ */
+enum dapx_genl_event {
+	DAPX_GENL_EVENT_CONTEXT_NEW = 1,
+	DAPX_GENL_EVENT_CONTEXT_ENDING = 2,
+	DAPX_GENL_EVENT_CONTEXT_ENDED = 3,
+	DAPX_GENL_EVENT_EP_STATE = 4,
+	DAPX_GENL_EVENT_RMR_REVOKED = 5,
+	DAPX_GENL_EVENT_DOMAIN_NEW = 6,
+	DAPX_GENL_EVENT_DOMAIN_GONE = 7,
+	DAPX_GENL_EVENT_EP_GONE = 8,
+};
+
+/**
+ * enum dapx_genl_cause - Why a context ends
+ * @DAPX_GENL_CAUSE_CLOSED: its process closed the file
+ * @DAPX_GENL_CAUSE_EXITED: its process ended, by itself or killed
+ * @DAPX_GENL_CAUSE_REMOVED: its device was removed
+ */
+enum dapx_genl_cause {
+	DAPX_GENL_CAUSE_CLOSED = 1,
+	DAPX_GENL_CAUSE_EXITED = 2,
+	DAPX_GENL_CAUSE_REMOVED = 3,
+};
+
+/**
+ * enum dapx_object_attr - Attributes of a context, and of an object
+ * @DAPX_OBJECT_ATTR_PAD: nothing; so that others are aligned
+ * @DAPX_OBJECT_ATTR_CONTEXT: u32, not 0: the open file. Not soon used again
+ * @DAPX_OBJECT_ATTR_DEVICE: string: name of the RDMA device. Without it the context is
+ *	not attached, or its device was removed
+ * @DAPX_OBJECT_ATTR_PID: u32: the process, as DAPX_XRCD_OPEN_PID
+ * @DAPX_OBJECT_ATTR_NAME: string: its name, as DAPX_XRCD_OPEN_NAME
+ * @DAPX_OBJECT_ATTR_USER: u32: of a context: the user who opened it, as the reader's user
+ *	namespace has it
+ * @DAPX_OBJECT_ATTR_OBJECTS: u32: of a context: how many it has
+ * @DAPX_OBJECT_ATTR_ENDING: flag: of a context: it is taken down, or its process or its
+ *	device is gone. Its objects are not told any more
+ * @DAPX_OBJECT_ATTR_TYPE: u32: enum dapx_object_type
+ * @DAPX_OBJECT_ATTR_HANDLE: u32: as the process names it
+ * @DAPX_OBJECT_ATTR_USERS: u32: as dapx_query_object.out_users
+ * @DAPX_OBJECT_ATTR_STATE: u32: as dapx_query_object.out_state
+ * @DAPX_OBJECT_ATTR_BUSY: flag: a command works on it: what it might be changing is not told
+ * @DAPX_OBJECT_ATTR_PD: u32: handle of its protection domain
+ * @DAPX_OBJECT_ATTR_MR: u32: of an RMR that is bound: handle of its memory region
+ * @DAPX_OBJECT_ATTR_SRQ: u32: of an endpoint: handle of its shared receive queue
+ * @DAPX_OBJECT_ATTR_QP: u32: number of the queue pair, of an endpoint or a registration
+ * @DAPX_OBJECT_ATTR_REMOTE_QP: u32: the peer's; 0: not known
+ * @DAPX_OBJECT_ATTR_LOCAL: struct __kernel_sockaddr_storage: of an endpoint or a CM id
+ * @DAPX_OBJECT_ATTR_REMOTE: struct __kernel_sockaddr_storage: the peer's
+ * @DAPX_OBJECT_ATTR_NUMBER: u32: of an XRC SRQ: as dapx_srq_create.out_srq_num
+ * @DAPX_OBJECT_ATTR_DOMAIN: u32: of what belongs to XRC: DAPX_XRCD_ATTR_ID
+ * @DAPX_OBJECT_ATTR_ACCESS: u32: enum dapx_access
+ * @DAPX_OBJECT_ATTR_LENGTH: u64: bytes of a memory region, or of a window
+ * @DAPX_OBJECT_ATTR_DEPTH: u32: entries of an EVD's or an SRQ's ring
+ * @DAPX_OBJECT_ATTR_UNREAD: u32: events in an EVD's ring
+ * @DAPX_OBJECT_ATTR_FULL: flag: more events wait for room in it
+ * @DAPX_OBJECT_ATTR_LIMIT: u32: of an SRQ, as dapx_srq_query.out_limit
+ * @DAPX_OBJECT_ATTR_REQUESTS: u32: what an endpoint has under way; connection requests
+ *	that wait on a listener
+ * @DAPX_OBJECT_ATTR_RECEIVES: u32: receives that the device has, of an endpoint or an SRQ
+ * @DAPX_OBJECT_ATTR_POSTED: u64: requests of an endpoint that were taken since it was made;
+ *	receives, of an SRQ
+ * @DAPX_OBJECT_ATTR_RECEIVED: u64: messages that an endpoint received
+ * @DAPX_OBJECT_ATTR_EVENTS: u64: events that an EVD was given
+ * @DAPX_OBJECT_ATTR_EVENT: u32: enum dapx_genl_event
+ * @DAPX_OBJECT_ATTR_TIME: u64: when it happened, in nanoseconds of CLOCK_MONOTONIC
+ * @DAPX_OBJECT_ATTR_LOST: u32: of so many that happened before it nobody was told
+ * @DAPX_OBJECT_ATTR_CAUSE: u32: enum dapx_genl_cause
+ * @DAPX_OBJECT_ATTR_DURATION: u64: of a teardown, in nanoseconds
+ */
+enum dapx_object_attr {
+	DAPX_OBJECT_ATTR_PAD = 1,
+	DAPX_OBJECT_ATTR_CONTEXT = 2,
+	DAPX_OBJECT_ATTR_DEVICE = 3,
+	DAPX_OBJECT_ATTR_PID = 4,
+	DAPX_OBJECT_ATTR_NAME = 5,
+	DAPX_OBJECT_ATTR_USER = 6,
+	DAPX_OBJECT_ATTR_OBJECTS = 7,
+	DAPX_OBJECT_ATTR_ENDING = 8,
+	DAPX_OBJECT_ATTR_TYPE = 9,
+	DAPX_OBJECT_ATTR_HANDLE = 10,
+	DAPX_OBJECT_ATTR_USERS = 11,
+	DAPX_OBJECT_ATTR_STATE = 12,
+	DAPX_OBJECT_ATTR_BUSY = 13,
+	DAPX_OBJECT_ATTR_PD = 14,
+	DAPX_OBJECT_ATTR_MR = 15,
+	DAPX_OBJECT_ATTR_SRQ = 16,
+	DAPX_OBJECT_ATTR_QP = 17,
+	DAPX_OBJECT_ATTR_REMOTE_QP = 18,
+	DAPX_OBJECT_ATTR_LOCAL = 19,
+	DAPX_OBJECT_ATTR_REMOTE = 20,
+	DAPX_OBJECT_ATTR_NUMBER = 21,
+	DAPX_OBJECT_ATTR_DOMAIN = 22,
+	DAPX_OBJECT_ATTR_ACCESS = 23,
+	DAPX_OBJECT_ATTR_LENGTH = 24,
+	DAPX_OBJECT_ATTR_DEPTH = 25,
+	DAPX_OBJECT_ATTR_UNREAD = 26,
+	DAPX_OBJECT_ATTR_FULL = 27,
+	DAPX_OBJECT_ATTR_LIMIT = 28,
+	DAPX_OBJECT_ATTR_REQUESTS = 29,
+	DAPX_OBJECT_ATTR_RECEIVES = 30,
+	DAPX_OBJECT_ATTR_POSTED = 31,
+	DAPX_OBJECT_ATTR_RECEIVED = 32,
+	DAPX_OBJECT_ATTR_EVENTS = 33,
+	DAPX_OBJECT_ATTR_EVENT = 34,
+	DAPX_OBJECT_ATTR_TIME = 35,
+	DAPX_OBJECT_ATTR_LOST = 36,
+	DAPX_OBJECT_ATTR_CAUSE = 37,
+	DAPX_OBJECT_ATTR_DURATION = 38,
 };
 
 /**

@@ -69,7 +69,9 @@ void write_file(const char* path, const char* text)
 
 LocalGid ipv4_gid(const std::string& device)
 {
-    const std::string folder = "/sys/class/infiniband/" + device + "/ports/1/gids/";
+    // dapx_rxe0 is rxe0 to those who use it by verbs.
+    const std::string name = device.starts_with("dapx_") ? device.substr(5) : device;
+    const std::string folder = "/sys/class/infiniband/" + name + "/ports/1/gids/";
     for (std::uint8_t index = 0; index < 16; ++index) {
         // "0000:0000:0000:0000:0000:ffff:0a00:0001"
         std::string text = first_line(folder + std::to_string(index));

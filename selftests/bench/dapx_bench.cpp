@@ -70,6 +70,11 @@ public:
         must(endpoint_.post_send_inline(0, device_->memory.first(small_size)), "post_send_inline");
     }
 
+    void send_from_memory()
+    {
+        must(endpoint_.post_send(0, device_->mr.segment(0, small_size)), "post_send");
+    }
+
     void write(const Address& peer)
     {
         must(endpoint_.post_write(0, device_->mr.segment(0, large_size),
@@ -121,15 +126,7 @@ public:
         lent_.push_back(std::move(rmr));
     }
 
-    Done poll()
-    {
-        dapx::Event event;
-        if (!evd_.poll(event))
-            return Done::nothing;
-        if (!event.is_completion() || event.status() != dapx::Status::success)
-            die("%s", event.describe().c_str());
-        return event.opcode() == dapx::Opcode::recv ? Done::received : Done::sent;
-    }
+    Done poll() { return take_completion(evd_); }
 
 private:
     Device* device_;

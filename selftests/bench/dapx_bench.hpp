@@ -26,4 +26,15 @@ inline void must(dapx::Post post, const char* call)
         die("%s", dapx::explain(post, call).message().c_str());
 }
 
+/// Takes one completion, which has to be one of success, if there is one.
+inline Done take_completion(dapx::Evd& evd)
+{
+    dapx::Event event;
+    if (!evd.poll(event))
+        return Done::nothing;
+    if (!event.is_completion() || event.status() != dapx::Status::success)
+        die("%s", event.describe().c_str());
+    return event.opcode() == dapx::Opcode::recv ? Done::received : Done::sent;
+}
+
 } // namespace bench

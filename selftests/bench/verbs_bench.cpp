@@ -26,8 +26,10 @@ public:
         pd = ibv_alloc_pd(context);
         if (pd == nullptr)
             die("ibv_alloc_pd: %m");
-        mr = ibv_reg_mr(pd, memory.data(), memory.size(),
-                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND);
+        constexpr int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+        mr = ibv_reg_mr(pd, memory.data(), memory.size(), access | IBV_ACCESS_MW_BIND);
+        if (mr == nullptr && errno == EOPNOTSUPP) // there are no windows by libdapx-verbs
+            mr = ibv_reg_mr(pd, memory.data(), memory.size(), access);
         if (mr == nullptr)
             die("ibv_reg_mr: %m");
     }

@@ -14,6 +14,7 @@
 //
 // and, where it has them,
 //
+//     send_from_memory()               as send(), its bytes not copied into the request
 //     send_large(), receive_large()    a message of 64 KiB
 #pragma once
 
@@ -47,6 +48,14 @@ public:
     {
         await_sent(limit);
         endpoint_.send();
+        ++requests_;
+    }
+
+    /// The same, not copied into the request.
+    void send_from_memory(std::uint32_t limit)
+    {
+        await_sent(limit);
+        endpoint_.send_from_memory();
         ++requests_;
     }
 
@@ -164,6 +173,51 @@ template <class Api> void latency(End& end, unsigned count)
     report("minimum", samples.front() * 1e6);
     report("p90", samples[samples.size() * 9 / 10] * 1e6);
     report("p99", samples[samples.size() * 99 / 100] * 1e6);
+}
+
+/// As ib_send_lat does it: each end waits for the end of its message before it looks for the next.
+template <class Api> void send_latency(End& end, unsigned count)
+{
+    Connection<Api> connection(end, {1, 512});
+    std::vector<Clock::time_point> posted;
+    posted.reserve(count);
+    for (unsigned received = 0; posted.size() < count || received < count;) {
+        if (received < count && !(posted.empty() && end.client)) {
+            connection.await_message();
+            connection.receive();
+            ++received;
+        }
+        if (posted.size() < count) {
+            posted.push_back(Clock::now());
+            connection.send_from_memory(1);
+            connection.await_sent(1);
+        }
+    }
+    end.peer.meet();
+    if (!end.client)
+        return;
+    std::vector<double> samples;
+    samples.reserve(count);
+    for (std::size_t i = 1; i < posted.size(); ++i)
+        samples.push_back(seconds(posted[i] - posted[i - 1]) / 2);
+    std::ranges::sort(samples);
+    report("latency", samples[samples.size() / 2] * 1e6);
+}
+
+/// As ib_write_bw does it with messages of that size: all are signalled, and the first one counts.
+template <class Api> void write_bandwidth(End& end, unsigned count)
+{
+    constexpr std::uint32_t in_flight = 128;
+    Connection<Api> connection(end, {in_flight, 1}, large_size);
+    if (end.client) {
+        const auto start = Clock::now();
+        for (unsigned i = 0; i < count; ++i)
+            connection.write(in_flight);
+        connection.await_sent(1);
+        const double bytes = static_cast<double>(count) * large_size;
+        report("bandwidth", bytes / seconds(Clock::now() - start) / (1 << 20));
+    }
+    end.peer.meet();
 }
 
 /// Small messages in one direction, posted one at a time with at most @p in_flight under way.
@@ -413,7 +467,7 @@ template <class Api> void receivers(unsigned count)
     endpoints.reserve(count + 1);
     const auto make = [&](unsigned number) {
         for (unsigned i = 0; i < number; ++i)
-            endpoints.emplace_back(device, Depths{12, 8});
+            endpoints.emplace_back(device, Depths{7, 6});
     };
     make(1);
     const double before = kernel_memory();
@@ -434,12 +488,20 @@ template <class Api> int main(int argc, char** argv)
             return 0;
         }
     }
+    if constexpr (requires { &Api::Endpoint::send_from_memory; }) {
+        if (workload == "send-lat") {
+            run([=](End& end) { send_latency<Api>(end, count); });
+            return 0;
+        }
+    }
     if (workload == "latency")
         run([=](End& end) { latency<Api>(end, count); });
     else if (workload == "rate")
         run([=](End& end) { rate<Api>(end, count); });
     else if constexpr (!requires { &Api::Endpoint::make_window; })
         die("usage: %s latency|rate|large-sends COUNT", argv[0]);
+    else if (workload == "write-bw")
+        run([=](End& end) { write_bandwidth<Api>(end, count); });
     else if (workload == "bandwidth")
         run([=](End& end) { bandwidth<Api>(end, count); });
     else if (workload == "small-doorbells")

@@ -83,6 +83,111 @@ TEST(XrcEngine, MessagesToSeveralQueuesKeepTheirOrder)
     world.expect_all(DAPX_STATUS_SUCCESS);
 }
 
+TEST(XrcEngine, SmallMessagesToSeveralQueuesKeepTheirOrder)
+{
+    for (const bool own_steps : {false, true}) {
+        Scene world({.buffers = 3, .room = 2, .own_steps = own_steps});
+        for (int i = 0; i < 3; ++i)
+            world.add_queue(600);
+        for (std::uint32_t i = 0; i < 600; ++i) {
+            constexpr dapx_opcode opcodes[] = {DAPX_OP_SEND, DAPX_OP_RDMA_WRITE_IMM,
+                                               DAPX_OP_SEND_IMM, DAPX_OP_RDMA_WRITE};
+            world.enqueue({.opcode = i % 97 == 96 ? DAPX_OP_FETCH_ADD : opcodes[i % 4],
+                           .queue = i % 3,
+                           .total = i % 37,
+                           .fence = i % 53 == 0,
+                           .imm = i});
+        }
+        world.transmit();
+        ASSERT_TRUE(world.settle());
+        world.expect_all(DAPX_STATUS_SUCCESS);
+        EXPECT_GE(world.shared, 7U);
+        // 600 of 56 to 96 bytes.
+        EXPECT_LT(world.requester.sent, 30U);
+    }
+}
+
+TEST(XrcEngine, WaitsInTheMiddleOfASegment)
+{
+    // Each of ten messages finds no receive; what is behind it finds one, and must wait.
+    for (const auto opcode : {DAPX_OP_SEND, DAPX_OP_SEND_IMM, DAPX_OP_RDMA_WRITE_IMM}) {
+        for (std::uint32_t which = 0; which < 10; ++which) {
+            SCOPED_TRACE(testing::Message() << "opcode " << opcode << ", message " << which);
+            Scene world;
+            world.add_queue(9);
+            world.add_queue();
+            for (std::uint32_t i = 0; i < 10; ++i)
+                world.enqueue(
+                    {.opcode = opcode, .queue = i == which ? 1U : 0U, .total = i * 5, .imm = i});
+            world.transmit();
+            EXPECT_FALSE(world.settle(3));
+            EXPECT_EQ(world.done(), which);
+            EXPECT_EQ(world.queue(0).next, which);
+            EXPECT_EQ(world.not_ready, 4U);
+            EXPECT_EQ(world.not_ready_inside, which > 0 ? 1U : 0U);
+            EXPECT_EQ(world.responder.messages, which);
+            world.post(1);
+            ASSERT_TRUE(world.settle());
+            world.expect_all(DAPX_STATUS_SUCCESS);
+            EXPECT_EQ(world.queue(0).next, 9U);
+            EXPECT_EQ(world.receive(1, 0).arrival->imm, which);
+            EXPECT_EQ(world.shared, which < 9 ? 5U : 1U);
+        }
+    }
+}
+
+TEST(XrcEngine, RefusedInTheMiddleOfASegment)
+{
+    for (std::uint32_t which = 0; which < 10; ++which) {
+        for (int wrong = 0; wrong < 4; ++wrong) {
+            SCOPED_TRACE(testing::Message() << "message " << which << ", case " << wrong);
+            Scene world;
+            world.add_queue(10);
+            world.add_queue();
+            world.post(1, 100, wrong == 3 ? 5 : 100);
+            constexpr dapx_status statuses[] = {
+                DAPX_STATUS_REMOTE_ACCESS, DAPX_STATUS_REMOTE_ACCESS, DAPX_STATUS_REMOTE_INVALID,
+                DAPX_STATUS_REMOTE_OPERATION};
+            for (std::uint32_t i = 0; i < 10; ++i) {
+                Wanted wanted = {.total = i};
+                if (i == which && wrong == 0)
+                    wanted.srqn = 0x123;
+                if (i == which && wrong == 1)
+                    wanted = {.opcode = DAPX_OP_RDMA_WRITE, .total = 7, .rkey = 77};
+                if (i == which && wrong == 2)
+                    wanted = {.queue = 1, .total = 101};
+                if (i == which && wrong == 3)
+                    wanted = {.queue = 1, .total = 6};
+                world.enqueue(wanted);
+            }
+            if (wrong == 1)
+                world.region(77).writable = false;
+            world.transmit();
+            ASSERT_TRUE(world.settle());
+            EXPECT_EQ(world.shared, 1U);
+            EXPECT_EQ(world.requester.sent, 2U);
+            world.expect_failed(which, statuses[wrong]);
+            EXPECT_EQ(world.responder.messages, which);
+            EXPECT_EQ(world.queue(0).next, which);
+        }
+    }
+}
+
+TEST(XrcEngine, AReadBetweenSmallMessages)
+{
+    // It is the only one of its segment, and what is behind it is behind it.
+    Scene world;
+    world.add_queue(40);
+    for (std::uint32_t i = 0; i < 50; ++i)
+        world.enqueue({.opcode = i % 5 == 2 ? DAPX_OP_RDMA_READ : DAPX_OP_SEND,
+                       .total = 3 + i,
+                       .fence = i % 5 == 4});
+    world.transmit();
+    ASSERT_TRUE(world.settle());
+    world.expect_all(DAPX_STATUS_SUCCESS);
+    EXPECT_GT(world.shared, 10U);
+}
+
 TEST(XrcEngine, FewCreditsLittleRoom)
 {
     for (std::uint32_t buffers = 1; buffers <= 3; ++buffers) {
@@ -94,6 +199,13 @@ TEST(XrcEngine, FewCreditsLittleRoom)
                 world.add_queue(20);
                 for (std::uint32_t i = 0; i < 20; ++i)
                     world.submit({.total = i * payload / 4, .fence = i % 3 == 0});
+                ASSERT_TRUE(world.settle());
+                world.expect_all(DAPX_STATUS_SUCCESS);
+                // The same, each in a segment of its own or more.
+                for (std::uint32_t i = 0; i < 20; ++i) {
+                    world.post(0);
+                    world.submit({.total = payload + i * payload / 4, .fence = i % 3 == 0});
+                }
                 ASSERT_TRUE(world.settle());
                 world.expect_all(DAPX_STATUS_SUCCESS);
             }
@@ -147,14 +259,17 @@ TEST(XrcEngine, WaitsForAReceive)
 
 TEST(XrcEngine, WaitsWithAllCreditsUsed)
 {
-    // All that was granted lies behind the message that finds nothing, and is dropped.
-    for (const bool tells_unasked : {false, true}) {
+    // All that was granted lies behind the message that finds nothing, and is dropped: segments
+    // of one message, and of many.
+    for (const auto& [tells_unasked, total] :
+         {std::pair{false, payload}, {true, payload}, {false, 2'000U}, {true, 2'000U}}) {
         Scene world({.buffers = 4, .tells_unasked = tells_unasked});
         world.add_queue();
         for (int i = 0; i < 9; ++i)
-            world.submit({.total = 10});
+            world.submit({.total = total});
         EXPECT_FALSE(world.settle(2));
         EXPECT_EQ(world.not_ready, 3U);
+        EXPECT_EQ(world.shared > 0, total != payload);
         for (int i = 0; i < 9; ++i)
             world.post(0);
         ASSERT_TRUE(world.settle());
@@ -173,7 +288,7 @@ TEST(XrcEngine, ImmediateDataWaitsForAReceiveAtItsEnd)
         EXPECT_FALSE(world.settle(1));
         EXPECT_EQ(world.not_ready, 2U);
         EXPECT_EQ(world.done(), 0U);
-        // All but the last segment need no receive, and do not come again.
+        // All but the last request need no receive, and do not come again.
         EXPECT_EQ(world.responder.expected, total == 0 ? 0U : (total - 1) / payload);
         world.post(0, 0);
         world.post(0, 1);
@@ -378,7 +493,9 @@ TEST(XrcEngine, BothHellosAreWelcome)
 TEST(XrcEngine, AnythingInAnyOrder)
 {
     // Random messages, with the steps of everybody in random order.
-    for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    std::uint32_t shared = 0;
+    std::uint32_t inside = 0;
+    for (std::uint32_t seed = 0; seed < 1500; ++seed) {
         SCOPED_TRACE(seed);
         std::mt19937 random(seed);
         const auto below = [&](std::uint32_t limit) {
@@ -386,6 +503,7 @@ TEST(XrcEngine, AnythingInAnyOrder)
         };
         Scene world({.buffers = 2 + below(4),
                      .room = 1 + below(4),
+                     .spare = below(3),
                      .start = 0U - below(40),
                      .own_steps = true});
         const std::size_t queues = 1 + below(3);
@@ -399,11 +517,15 @@ TEST(XrcEngine, AnythingInAnyOrder)
             case 0:
                 did = world.messages() < messages;
                 if (did)
-                    world.submit({.opcode = static_cast<dapx_opcode>(below(7)),
-                                  .queue = below(static_cast<std::uint32_t>(queues)),
-                                  .total = below(4) * payload + below(3),
-                                  .fence = below(4) == 0,
-                                  .imm = below(100)});
+                    world.enqueue({.opcode = static_cast<dapx_opcode>(below(7)),
+                                   .queue = below(static_cast<std::uint32_t>(queues)),
+                                   // Half of them share a segment, if they can.
+                                   .total = below(2) == 0 ? below(4) * payload + below(3)
+                                                          : below(below(2) == 0 ? 30 : 3'000),
+                                   .fence = below(4) == 0,
+                                   .imm = below(100)});
+                if (below(2) == 0)
+                    world.transmit();
                 break;
             case 1:
                 did = world.deliver_request();
@@ -431,7 +553,11 @@ TEST(XrcEngine, AnythingInAnyOrder)
             ASSERT_LT(idle, 1000) << world.done() << " of " << world.messages();
         }
         world.expect_all(DAPX_STATUS_SUCCESS);
+        shared += world.shared;
+        inside += world.not_ready_inside;
     }
+    EXPECT_GT(shared, 100U);
+    EXPECT_GT(inside, 10U);
 }
 
 } // namespace

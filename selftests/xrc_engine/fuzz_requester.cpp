@@ -3,6 +3,7 @@
 // A requester with messages, and a peer that answers anything. An input is a list of steps; in an
 // answer, bits say what is put right, so that it gets as far as one of an honest peer.
 #include "fuzz.hpp"
+#include "segment.hpp"
 
 #include <deque>
 #include <memory>
@@ -32,7 +33,7 @@ enum Right : std::uint8_t {
 };
 
 constexpr std::size_t most_messages = 200;
-constexpr std::uint32_t room = 40;
+constexpr std::uint32_t most_room = 40;
 
 struct Message : dapx_xrc_message {
     std::uint32_t gathered = 0;
@@ -46,8 +47,20 @@ struct Sender : dapx_xrc_requester {
     std::deque<Message> messages_;
     std::size_t done_ = 0;
     std::uint32_t under_way = 0;
+    std::uint32_t spare = 0; // room that it is lent if it has none
+    std::uint32_t lent = 0;
     void* buffer_ = nullptr;
     bool timer = false;
+    bool asked = true; // with the last segment that was sent
+    // Where the data of the requests in the buffer are.
+    std::vector<std::pair<const void*, std::uint32_t>> gathered;
+    // Of each number from the first: which part of which message it is.
+    struct Part {
+        std::size_t message = 0;
+        std::uint32_t offset = 0;
+    };
+    std::vector<Part> parts{Part{}};
+    std::uint32_t start = 0;
     // What arrives.
     std::unique_ptr<std::uint8_t[]> arrived;
     std::uint32_t arrived_length = 0;
@@ -67,7 +80,67 @@ struct Sender : dapx_xrc_requester {
         check(!sender.buffer_ && req->room > 0 && !req->failed, "a buffer that is not there");
         // To the byte, so that the sanitizer sees one more. Always the same: allocating takes time.
         static const std::unique_ptr<std::uint8_t[]> only(new std::uint8_t[DAPX_XRC_SEGMENT_SIZE]);
+        // What was in it before.
+        std::memset(only.get(), 0xa5, DAPX_XRC_SEGMENT_SIZE);
+        sender.gathered.clear();
         return sender.buffer_ = only.get();
+    }
+
+    /// A request that is sent: the one that is next, or was once.
+    void look_at(const dapx_xrc_request& header, const std::byte* data, std::size_t& with_data)
+    {
+        const std::uint32_t index = le32toh(header.seq) - start;
+        check(index < parts.size(), "a request too far");
+        const Part part = parts[index];
+        check(part.message >= done_ && part.message < messages_.size(), "no message");
+        const Message& message = messages_[part.message];
+        const bool returns_data = dapx_xrc_returns_data(message.opcode);
+        const std::uint32_t share = std::min(message.total - part.offset, payload);
+        const std::uint32_t bytes = le32toh(header.length);
+        check(header.opcode == message.opcode && le32toh(header.total) == message.total &&
+                  le32toh(header.srqn) == message.srqn && bytes == (returns_data ? 0 : share),
+              "another request");
+        check(((le16toh(header.flags) & DAPX_XRC_SOLICITED) != 0) == message.solicited,
+              "other flags");
+        if (bytes > 0) {
+            check(with_data < gathered.size() && gathered[with_data].first == data &&
+                      gathered[with_data].second == bytes,
+                  "other data");
+            ++with_data;
+        }
+        for (std::size_t i = done_; message.fence && part.offset == 0 && i < part.message; ++i)
+            check(!dapx_xrc_returns_data(messages_[i].opcode), "does not wait at a fence");
+        const bool last =
+            dapx_xrc_is_atomic(message.opcode) || message.total - part.offset <= share;
+        const Part behind =
+            last ? Part{part.message + 1, 0} : Part{part.message, part.offset + share};
+        if (index + 1 == parts.size())
+            parts.push_back(behind);
+        check(parts[index + 1].message == behind.message &&
+                  parts[index + 1].offset == behind.offset,
+              "cut in another way than before");
+    }
+
+    void look_at_segment(const void* buffer, std::uint32_t length)
+    {
+        dapx_xrc_request first{};
+        std::memcpy(&first, buffer, sizeof(first));
+        std::size_t with_data = 0;
+        std::uint32_t requests = 0;
+        const char* wrong =
+            each_request(static_cast<const std::byte*>(buffer), length,
+                         [&](const dapx_xrc_request& header, const std::byte* data) {
+                             ++requests;
+                             look_at(header, data, with_data);
+                         });
+        check(!wrong, wrong);
+        check(with_data == gathered.size(), "data of no request");
+        check(length <= payload + sizeof(first), "more than the peer takes");
+        check(le32toh(first.seq) + requests == next_seq, "another request than the next");
+        check(le32toh(first.demand) ==
+                  next_seq - acked + messages_.size() - parts[next_seq - start].message,
+              "another demand");
+        asked = le16toh(first.flags) & DAPX_XRC_ASK;
     }
 
     void give_back(void* buffer)
@@ -82,6 +155,8 @@ struct Sender : dapx_xrc_requester {
         check(length <= DAPX_XRC_SEGMENT_SIZE, "a segment is too long");
         check(static_cast<std::int32_t>(req->limit - req->sent) >= 0, "sent without a credit");
         check(!req->failed, "sends though it failed");
+        if (req->payload != 0)
+            sender.look_at_segment(buffer, length);
         sender.give_back(buffer);
         ++sender.under_way;
     }
@@ -94,8 +169,10 @@ struct Sender : dapx_xrc_requester {
         auto& message = static_cast<Message&>(*msg);
         check(!message.done && !dapx_xrc_returns_data(message.opcode), "gathers what is done");
         check(length > 0 && std::uint64_t{offset} + length <= message.total, "gathers too much");
+        Sender& sender = of(req);
+        check(sender.buffer_ != nullptr, "gathers without a buffer");
         touch(to, length);
-        check(of(req).buffer_ != nullptr, "gathers without a buffer");
+        sender.gathered.emplace_back(to, length);
         return !message.broken;
     }
 
@@ -141,6 +218,17 @@ struct Sender : dapx_xrc_requester {
         of(req).timer = true;
     }
 
+    static void make_room(dapx_xrc_requester* req)
+    {
+        Sender& sender = of(req);
+        check(req->room == 0 && !req->failed && req->next && req->sent != req->limit,
+              "room for nothing");
+        if (sender.lent == sender.spare)
+            return;
+        ++sender.lent;
+        ++req->room;
+    }
+
     static constexpr dapx_xrc_requester_ops operations = {
         .buffer = buffer,
         .send = send,
@@ -149,7 +237,13 @@ struct Sender : dapx_xrc_requester {
         .scatter = scatter,
         .done = done,
         .wait = wait,
+        .make_room = nullptr,
     };
+    static constexpr dapx_xrc_requester_ops lending = [] {
+        dapx_xrc_requester_ops ops = operations;
+        ops.make_room = make_room;
+        return ops;
+    }();
 
     void submit(Input& input)
     {
@@ -162,7 +256,8 @@ struct Sender : dapx_xrc_requester {
         message.fence = flags & 8;
         message.solicited = flags & 16;
         message.broken = (flags & 0xe0) == 0xe0;
-        message.total = total;
+        // Mostly such that several share a segment.
+        message.total = flags & 0x20 ? total : total % 200;
         message.again = (flags & 0xe0) == 0xa0;
         // Long ones, too.
         if ((flags & 0xe0) == 0x60)
@@ -170,18 +265,20 @@ struct Sender : dapx_xrc_requester {
         if (dapx_xrc_is_atomic(message.opcode))
             message.total = sizeof(u64);
         dapx_xrc_submit(this, &message);
-        dapx_xrc_transmit(this);
+        // Some wait for the next, or for an answer.
+        if (total % 4 != 0)
+            dapx_xrc_transmit(this);
     }
 
-    /// How many data the segment before @p before is to be answered with.
+    /// How many data the request before @p before is to be answered with.
     [[nodiscard]] std::uint32_t data_before(std::uint32_t before) const
     {
         for (std::size_t i = done_; i < messages_.size() && payload != 0; ++i) {
             const Message& message = messages_[i];
-            const std::uint64_t segments =
+            const std::uint64_t requests =
                 message.total == 0 ? 1 : (std::uint64_t{message.total} - 1) / payload + 1;
             const std::uint32_t index = before - 1 - message.first;
-            if (index < segments)
+            if (index < requests)
                 return std::min(message.total - index * payload, payload);
             if (&message == next)
                 break;
@@ -252,9 +349,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using namespace dapx::xrc::fuzz;
     Input input(data, size);
     Sender sender;
-    dapx_xrc_requester_init(&sender, &Sender::operations, room, input.take<std::uint8_t>() % 8);
+    const auto options = input.take<std::uint8_t>();
+    sender.spare = options >> 5;
+    // There is little, if more is lent.
+    const std::uint32_t room = sender.spare ? 1 + (options >> 3) % 4 : most_room;
+    dapx_xrc_requester_init(&sender, sender.spare ? &Sender::lending : &Sender::operations, room,
+                            options % 8);
     // Near the wrap-around, mostly.
     sender.next_seq = sender.acked = static_cast<std::uint32_t>(input.take<std::int8_t>());
+    sender.start = sender.acked;
     const auto sent = static_cast<std::uint32_t>(input.take<std::int8_t>());
     sender.sent += sent;
     sender.limit += sent;
@@ -270,8 +373,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         case step_room:
             if (sender.under_way > 0) {
                 const std::uint32_t back = step >= 128 ? 1 : sender.under_way;
+                const std::uint32_t returned = std::min(back, sender.lent);
                 sender.under_way -= back;
-                sender.room += back;
+                sender.lent -= returned;
+                sender.room += back - returned;
                 dapx_xrc_transmit(&sender);
             }
             break;
@@ -287,7 +392,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             break;
         }
         check(!sender.buffer_, "keeps a buffer");
-        check(sender.room + sender.under_way == room, "room was lost");
+        check(sender.room + sender.under_way == room + sender.lent, "room was lost");
+        check(sender.asked || sender.failed, "waits for an answer, but did not ask");
     }
     dapx_xrc_requester_fail(&sender, DAPX_STATUS_TRANSPORT);
     check(sender.done_ == sender.messages_.size(), "something is left");

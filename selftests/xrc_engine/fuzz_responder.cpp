@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // A responder, and a peer that sends anything. An input is a list of steps; in a segment, bits say
-// what is put right, so that it gets as far as a segment of an honest peer.
+// what is put right in each request, so that it gets as far as one of an honest peer.
 #include "fuzz.hpp"
+#include "segment.hpp"
 
 #include <array>
 #include <memory>
@@ -20,16 +21,27 @@ enum Step : std::uint8_t {
     steps,
 };
 
+/// Of a segment. Two bits more say how many requests it has.
+enum Shape : std::uint8_t {
+    shape_hello = 1 << 2,    // a hello instead
+    shape_cut = 1 << 3,      // it ends anywhere
+    shape_longer = 1 << 4,   // some bytes come behind the last request
+    shape_together = 1 << 5, // requests begin where the one before ends
+};
+
+/// Of a request.
 enum Right : std::uint8_t {
-    right_hello = 1 << 0,  // all of a hello
+    right_data = 1 << 0,   // as many data as it says
     right_type = 1 << 1,   // a request
     right_seq = 1 << 2,    // what is expected
     right_queue = 1 << 3,  // one that was there at some time
     right_open = 1 << 4,   // what the message that is open began with
-    right_length = 1 << 5, // as many data as belong there
-    right_total = 1 << 6,  // a few segments at the most
+    right_length = 1 << 5, // what belongs there
+    right_total = 1 << 6,  // a few bytes, or a few full requests
     right_opcode = 1 << 7, // one that there is
 };
+
+constexpr std::size_t most_requests = 4;
 
 struct Receive {
     u64 size = 0;
@@ -53,6 +65,15 @@ struct Peer : dapx_xrc_responder {
     std::unique_ptr<std::uint8_t[]> buffer;
     std::uint32_t length = 0;
     std::uint32_t calls = 0;
+    // The requests in it that the engine may look into: those before the first that is none.
+    struct Arrived {
+        dapx_xrc_request header;
+        std::size_t data = 0; // where they are
+    };
+    std::array<Arrived, DAPX_XRC_SEGMENT_SIZE / sizeof(dapx_xrc_request)> arrived{};
+    std::uint32_t requests = 0;
+    bool whole = false; // there is nothing else in it
+    std::uint32_t first = 0;
 
     static Peer& of(dapx_xrc_responder* resp)
     {
@@ -80,13 +101,56 @@ struct Peer : dapx_xrc_responder {
         return found.receives[index];
     }
 
-    /// What did not arrive in this segment is another message's.
+    /// The one that is carried out.
+    [[nodiscard]] const Arrived& current() const
+    {
+        check(expected - first < requests, "a request that did not arrive");
+        return arrived[expected - first];
+    }
+
+    /// What did not arrive in this request is another message's.
     void check_arrived(const void* from, std::uint32_t bytes) const
     {
-        const auto* first = static_cast<const std::uint8_t*>(from);
-        check(bytes > 0 && first >= buffer.get() + sizeof(dapx_xrc_request) &&
-                  first + bytes <= buffer.get() + length,
+        const Arrived& request = current();
+        check(bytes > 0 && from == buffer.get() + request.data &&
+                  bytes == le32toh(request.header.length),
               "data that did not arrive");
+    }
+
+    void check_memory(std::uint32_t rkey, std::uint64_t addr) const
+    {
+        const dapx_xrc_request& header = current().header;
+        check(rkey == le32toh(header.rkey) && addr == le64toh(header.addr), "another's memory");
+    }
+
+    /// The answer's data take the place of the segment.
+    void check_alone() const
+    {
+        check(requests == 1 && whole && length == sizeof(dapx_xrc_request) &&
+                  dapx_xrc_returns_data(current().header.opcode),
+              "returns data, and is not alone");
+    }
+
+    /// Which requests there are. Nothing behind the first fault counts.
+    void look_at_segment()
+    {
+        requests = 0;
+        whole = false;
+        first = expected;
+        std::size_t at = 0;
+        while (!whole && requests < arrived.size() && at + sizeof(dapx_xrc_request) <= length) {
+            Arrived& next = arrived[requests];
+            std::memcpy(&next.header, buffer.get() + at, sizeof(next.header));
+            next.data = at + sizeof(next.header);
+            const std::size_t end = next.data + le32toh(next.header.length);
+            if (next.header.type != DAPX_XRC_REQUEST ||
+                next.header.seq != htole32(expected + requests) || end > length ||
+                (dapx_xrc_returns_data(next.header.opcode) && (at != 0 || end != length)))
+                return;
+            ++requests;
+            whole = end == length;
+            at = next_request(end);
+        }
     }
 
     static void check_part(std::uint64_t total, std::uint32_t offset, std::uint32_t bytes)
@@ -97,6 +161,7 @@ struct Peer : dapx_xrc_responder {
     static void* find(dapx_xrc_responder* resp, u32 srqn)
     {
         Peer& peer = of(resp);
+        check(!peer.open && srqn == le32toh(peer.current().header.srqn), "another queue");
         return srqn < peer.queues.size() && peer.queues[srqn].alive ? &peer.queues[srqn] : nullptr;
     }
 
@@ -104,6 +169,10 @@ struct Peer : dapx_xrc_responder {
     {
         Queue& found = of(resp).queue_at(queue);
         check(!resp->receive, "two receives for one message");
+        const std::uint8_t opcode = of(resp).current().header.opcode;
+        check(opcode == DAPX_OP_SEND || opcode == DAPX_OP_SEND_IMM ||
+                  opcode == DAPX_OP_RDMA_WRITE_IMM,
+              "a receive for what takes none");
         if (found.next == found.receives.size())
             return DAPX_STATUS_RECEIVER_NOT_READY;
         found.receives[found.next].taken = true;
@@ -129,24 +198,32 @@ struct Peer : dapx_xrc_responder {
         check(arrival->status != DAPX_STATUS_SUCCESS || arrival->opcode == DAPX_OP_RDMA_WRITE_IMM ||
                   arrival->length <= found.size,
               "more than fits");
+        if (arrival->status == DAPX_STATUS_SUCCESS) {
+            const dapx_xrc_request& header = of(resp).current().header;
+            check(arrival->opcode == header.opcode && arrival->length == le32toh(header.total),
+                  "another message");
+        }
         found.done = true;
     }
 
-    static bool write(dapx_xrc_responder* resp, void* queue, u32 rkey, u64, u32 total, u32 offset,
-                      const void* from, u32 length)
+    static bool write(dapx_xrc_responder* resp, void* queue, u32 rkey, u64 addr, u32 total,
+                      u32 offset, const void* from, u32 length)
     {
         Peer& peer = of(resp);
         (void)peer.queue_at(queue);
+        peer.check_memory(rkey, addr);
         check_part(total, offset, length);
         peer.check_arrived(from, length);
         return rkey >= peer.refused;
     }
 
-    static bool read(dapx_xrc_responder* resp, void* queue, u32 rkey, u64, u32 total, u32 offset,
-                     void* to, u32 length)
+    static bool read(dapx_xrc_responder* resp, void* queue, u32 rkey, u64 addr, u32 total,
+                     u32 offset, void* to, u32 length)
     {
         Peer& peer = of(resp);
         (void)peer.queue_at(queue);
+        peer.check_memory(rkey, addr);
+        peer.check_alone();
         check_part(total, offset, length);
         touch(to, length);
         return rkey >= peer.refused;
@@ -157,6 +234,8 @@ struct Peer : dapx_xrc_responder {
     {
         Peer& peer = of(resp);
         (void)peer.queue_at(queue);
+        peer.check_memory(rkey, addr);
+        peer.check_alone();
         check(addr % sizeof(u64) == 0, "an atomic operation across a boundary");
         *old = peer.word++;
         return rkey >= peer.refused;
@@ -172,21 +251,28 @@ struct Peer : dapx_xrc_responder {
         .atomic = atomic,
     };
 
-    void put_right(std::uint8_t right, dapx_xrc_request& header, std::uint32_t& bytes)
+    /// @p index: in the segment. A message is open for the first only: a part that is not the last
+    /// fills its segment. @return how many data are behind the header.
+    std::size_t put_right(std::uint8_t right, std::size_t index, dapx_xrc_request& header,
+                          std::size_t bytes)
     {
+        const bool continues = index == 0 && open;
         if (right & right_type)
             header.type = DAPX_XRC_REQUEST;
         if (right & right_seq)
-            header.seq = htole32(expected);
+            header.seq = htole32(expected + static_cast<std::uint32_t>(index));
         if (right & right_queue)
             header.srqn = htole32(le32toh(header.srqn) % queues.size());
         if (right & right_opcode)
             header.opcode %= DAPX_OP_FETCH_ADD + 1;
-        if (right & right_total)
-            header.total = htole32(dapx_xrc_is_atomic(header.opcode)
-                                       ? sizeof(u64)
-                                       : le32toh(header.total) % (4 * DAPX_XRC_PAYLOAD));
-        if ((right & right_open) && open) {
+        if (right & right_total) {
+            constexpr std::uint32_t most[] = {20, 3'000, DAPX_XRC_PAYLOAD + 1,
+                                              4 * DAPX_XRC_PAYLOAD};
+            const std::uint32_t raw = le32toh(header.total);
+            header.total = htole32(dapx_xrc_is_atomic(header.opcode) ? sizeof(u64)
+                                                                     : (raw >> 2) % most[raw & 3]);
+        }
+        if ((right & right_open) && continues) {
             header.opcode = opcode;
             header.srqn = htole32(srqn);
             header.total = htole32(total);
@@ -194,20 +280,43 @@ struct Peer : dapx_xrc_responder {
             header.addr = htole64(addr);
         }
         if (right & right_length) {
-            const u32 left = le32toh(header.total) - (open ? done : 0);
-            bytes = sizeof(header);
-            if (!dapx_xrc_returns_data(header.opcode))
-                bytes += std::min(left, DAPX_XRC_PAYLOAD);
+            const u32 left = le32toh(header.total) - (continues ? done : 0);
+            header.length = dapx_xrc_returns_data(header.opcode)
+                                ? 0
+                                : htole32(std::min(left, DAPX_XRC_PAYLOAD));
         }
+        return right & right_data ? le32toh(header.length) : bytes;
+    }
+
+    /// Puts what fits where the last segment was. What was there lies between requests, and behind
+    /// the last.
+    void build(Input& input, std::uint8_t shape)
+    {
+        const std::size_t count = 1 + shape % most_requests;
+        std::size_t at = 0;
+        std::size_t end = 0;
+        for (std::size_t i = 0; i < count && at < DAPX_XRC_SEGMENT_SIZE; ++i) {
+            const auto right = input.take<std::uint8_t>();
+            const std::size_t bytes = input.take<std::uint16_t>() % (DAPX_XRC_SEGMENT_SIZE + 1);
+            dapx_xrc_request header{};
+            input.bytes(&header, sizeof(header));
+            const std::size_t data = put_right(right, i, header, bytes);
+            std::memcpy(buffer.get() + at, &header,
+                        std::min(sizeof(header), DAPX_XRC_SEGMENT_SIZE - at));
+            end = std::min<std::size_t>(at + sizeof(header) + data, DAPX_XRC_SEGMENT_SIZE);
+            at = shape & shape_together ? end : next_request(end);
+        }
+        if (shape & shape_longer)
+            end = std::min<std::size_t>(end + input.take<std::uint8_t>(), DAPX_XRC_SEGMENT_SIZE);
+        if (shape & shape_cut)
+            end = input.take<std::uint16_t>() % (DAPX_XRC_SEGMENT_SIZE + 1);
+        length = static_cast<std::uint32_t>(end);
     }
 
     void arrives(Input& input)
     {
-        const auto right = input.take<std::uint8_t>();
-        length = input.take<std::uint16_t>() % (DAPX_XRC_SEGMENT_SIZE + 1);
-        // What the last one left lies behind what comes now.
-        dapx_xrc_request header{};
-        if (right & right_hello) {
+        const auto shape = input.take<std::uint8_t>();
+        if (shape & shape_hello) {
             const dapx_xrc_hello hello = {.type = DAPX_XRC_HELLO,
                                           .version = DAPX_XRC_VERSION,
                                           .segment_size = htole16(DAPX_XRC_SEGMENT_SIZE),
@@ -216,26 +325,51 @@ struct Peer : dapx_xrc_responder {
             std::memcpy(buffer.get(), &hello, sizeof(hello));
             length = sizeof(hello);
         } else {
-            input.bytes(&header, sizeof(header));
-            put_right(right, header, length);
-            std::memcpy(buffer.get(), &header, std::min<std::size_t>(sizeof(header), length));
+            build(input, shape);
         }
+        look_at_segment();
 
+        dapx_xrc_request head{};
+        std::memcpy(&head, buffer.get(), std::min<std::size_t>(sizeof(head), length));
+        const bool asks = le16toh(head.flags) & DAPX_XRC_ASK;
         const bool was_failed = failed;
-        const std::uint32_t was_expected = expected;
+        const bool was_deaf = deaf;
+        const bool was_greeted = greeted;
+        const std::uint64_t was_messages = messages;
+        // A part that is not the last of its message: it is the segment's first, or none.
+        const bool leaves_open =
+            requests > 0 && !dapx_xrc_is_atomic(arrived[0].header.opcode) &&
+            le32toh(arrived[0].header.total) - (open ? done : 0) > DAPX_XRC_PAYLOAD;
         calls = 0;
         dapx_xrc_reply reply{};
         dapx_xrc_respond(this, buffer.get(), length, &reply);
         check(!was_failed || (failed && reply.type == 0 && calls == 0), "failed, and yet answers");
-        check(expected == was_expected ||
-                  (expected == was_expected + 1 && reply.status == DAPX_STATUS_SUCCESS),
-              "another segment is expected");
+        const std::uint32_t advance = expected - first;
+        check(advance <= requests, "more is done than arrived");
+        check(advance == 0 || was_greeted, "done before the hello");
+        check(messages - was_messages == advance - (advance > 0 && leaves_open ? 1 : 0),
+              "messages are counted wrong");
         check(reply.status == DAPX_STATUS_SUCCESS || !reply.has_data, "data of what was refused");
-        check(reply.status == DAPX_STATUS_SUCCESS || expected == was_expected, "done, and refused");
-        if (reply.status == DAPX_STATUS_RECEIVER_NOT_READY)
+        const bool unheard = was_failed || reply.type == DAPX_XRC_WELCOME;
+        const bool dropped = !unheard && was_deaf && deaf && reply.status == DAPX_STATUS_SUCCESS;
+        if (unheard || dropped) {
+            check(advance == 0 && calls == 0, "something is done though nothing is heard");
+            check(!dropped || (requests == 0 && (reply.type != 0) == asks),
+                  "what comes again is dropped, or not answered");
+        } else if (reply.status == DAPX_STATUS_SUCCESS) {
+            check(!deaf && whole && advance == requests, "done, but not all");
+            check(reply.type != 0 && reply.now == (asks || reply.has_data),
+                  "the segment's first request asks, and no other");
+            check(demand == le32toh(head.demand), "another demand");
+        } else {
+            check(!whole || advance < requests, "all is done, and refused");
+        }
+        if (reply.status == DAPX_STATUS_RECEIVER_NOT_READY) {
             check(!receive && !failed && deaf, "not ready, and yet something is kept");
-        else if (reply.status != DAPX_STATUS_SUCCESS)
+            check(advance < requests, "not ready for what did not arrive");
+        } else if (reply.status != DAPX_STATUS_SUCCESS) {
             check(failed && reply.now, "refused, and goes on");
+        }
         check(!failed || !receive, "failed, and keeps a receive");
         if (reply.type != 0) {
             const std::uint32_t answer = dapx_xrc_reply_build(this, &reply, 7, buffer.get());

@@ -3,6 +3,7 @@
 // Everything that can happen to a few messages, in every order: the engine itself is taken through
 // all states that a world can reach. The world notes what must not happen in any of them; here it
 // is seen that all come to their end.
+#include "segment.hpp"
 #include "world.hpp"
 
 #include <gtest/gtest.h>
@@ -17,6 +18,14 @@ namespace {
 constexpr std::uint32_t payload = DAPX_XRC_PAYLOAD;
 constexpr std::size_t too_many = 5'000'000;
 
+/// What happened somewhere.
+struct Seen {
+    bool shared = false;           // several requests in a segment
+    bool not_ready_inside = false; // a segment of which something was done
+    bool last_credit = false;      // went into a segment of several requests, more waiting
+    bool deaf_to_several = false;  // a segment of several requests was dropped
+};
+
 struct Setup {
     Options options;
     std::vector<Wanted> messages;
@@ -27,6 +36,8 @@ struct Setup {
     bool connection_goes = false;
     // How the first message that fails may end.
     std::vector<dapx_status> failures = {};
+    // Submitted together: so many at a time, else one by one.
+    std::size_t batch = 1;
 };
 
 struct State {
@@ -57,6 +68,8 @@ struct State {
 class Search {
 public:
     explicit Search(Setup setup) : setup_(std::move(setup)) {}
+
+    [[nodiscard]] const Seen& seen() const { return seen_; }
 
     /// All states. @return what is wrong, and how it came about; empty: nothing.
     std::string run()
@@ -107,7 +120,11 @@ private:
              [this](State& s) {
                  if (s.submitted == setup_.messages.size())
                      return false;
-                 s.world.submit(setup_.messages[s.submitted++]);
+                 for (std::size_t i = 0; i < setup_.batch; ++i) {
+                     if (s.submitted < setup_.messages.size())
+                         s.world.enqueue(setup_.messages[s.submitted++]);
+                 }
+                 s.world.transmit();
                  return true;
              }},
             {"queue goes", false,
@@ -148,6 +165,7 @@ private:
 
     void visit(std::unique_ptr<State> state)
     {
+        look_at(state->world);
         const auto [found, is_new] =
             known_.try_emplace(state->fingerprint(), static_cast<std::uint32_t>(ends_.size()));
         if (!path_.empty() && actions_[path_.back().action - 1].must)
@@ -161,6 +179,30 @@ private:
             fail(world.violations().front());
         if (ends_.size() > too_many)
             fail("too many states");
+    }
+
+    void look_at(const World& world)
+    {
+        const World* before = path_.empty() ? nullptr : &path_.back().state->world;
+        seen_.not_ready_inside |= world.not_ready_inside > 0;
+        if (!before)
+            return;
+        const bool shares = world.shared > before->shared;
+        seen_.shared |= shares;
+        seen_.last_credit |= shares && world.requester.sent == world.requester.limit &&
+                             before->requester.limit - before->requester.sent <= 1 &&
+                             world.requester.next != nullptr;
+        seen_.deaf_to_several |= before->responder.deaf && world.responder.deaf &&
+                                 world.to_responder.size() < before->to_responder.size() &&
+                                 requests_of(before->to_responder.front()) > 1;
+    }
+
+    static std::size_t requests_of(const Segment& segment)
+    {
+        std::size_t requests = 0;
+        (void)each_request(segment.bytes->data(), segment.bytes->size(),
+                           [&](const dapx_xrc_request&, const std::byte*) { ++requests; });
+        return requests;
     }
 
     void step()
@@ -251,16 +293,28 @@ private:
     std::vector<std::pair<std::uint32_t, std::uint32_t>> steps_;
     std::vector<bool> ends_; // of each state: nothing more can happen, all is done
     std::string wrong_;
+    Seen seen_;
 };
 
-std::string search(Setup setup)
+std::string search(Setup setup, Seen* seen = nullptr)
 {
-    return Search(std::move(setup)).run();
+    Search all(std::move(setup));
+    std::string wrong = all.run();
+    if (seen)
+        *seen = all.seen();
+    return wrong;
 }
 
-Wanted send(std::size_t queue, std::uint32_t segments = 1)
+/// One alone shares a segment, if it can. So does the last of several requests.
+Wanted send(std::size_t queue, std::uint32_t requests = 1)
 {
-    return {.queue = queue, .total = (segments - 1) * payload + 1};
+    return {.queue = queue, .total = (requests - 1) * payload + 1};
+}
+
+/// Shares none.
+Wanted full(std::size_t queue)
+{
+    return {.queue = queue, .total = payload};
 }
 
 /// Steps of their own for all, and few of everything.
@@ -278,6 +332,96 @@ TEST(XrcModel, ReceivesComeLate)
                   "");
 }
 
+TEST(XrcModel, SegmentsOfTheirOwn)
+{
+    for (std::uint32_t buffers = 2; buffers <= 3; ++buffers) {
+        Seen seen;
+        EXPECT_EQ(search({.options = few(buffers),
+                          .messages = {full(0), full(1), full(0), full(1)},
+                          .receives = {2, 2}},
+                         &seen),
+                  "");
+        EXPECT_FALSE(seen.shared);
+    }
+}
+
+TEST(XrcModel, SegmentsAreShared)
+{
+    // Credits come one by one; each of the messages may find no receive.
+    Seen seen;
+    EXPECT_EQ(search({.options = few(2, 2),
+                      .messages = {send(0), send(1), send(0), full(1), send(0), send(1)},
+                      .receives = {3, 3},
+                      .batch = 3},
+                     &seen),
+              "");
+    EXPECT_TRUE(seen.shared);
+    EXPECT_TRUE(seen.not_ready_inside);
+    EXPECT_TRUE(seen.last_credit);
+    EXPECT_TRUE(seen.deaf_to_several);
+}
+
+TEST(XrcModel, SharedSegmentsInLittleRoom)
+{
+    for (const std::size_t batch : {1U, 4U}) {
+        Seen seen;
+        EXPECT_EQ(search({.options = few(2, 1),
+                          .messages = {send(0), send(1), send(1, 2), send(0)},
+                          .receives = {2, 2},
+                          .batch = batch},
+                         &seen),
+                  "");
+        EXPECT_TRUE(seen.shared);
+        EXPECT_TRUE(seen.not_ready_inside);
+    }
+}
+
+TEST(XrcModel, SharedSegmentsAndData)
+{
+    const Wanted add = {.opcode = DAPX_OP_FETCH_ADD, .compare_add = 1};
+    const Wanted write = {.opcode = DAPX_OP_RDMA_WRITE_IMM, .queue = 1, .total = 3};
+    Wanted fenced = send(0);
+    fenced.fence = true;
+    for (std::uint32_t buffers = 2; buffers <= 3; ++buffers) {
+        Seen seen;
+        EXPECT_EQ(search({.options = few(buffers),
+                          .messages = {send(0), write, add, send(0), fenced, write},
+                          .receives = {3, 2},
+                          .batch = 6},
+                         &seen),
+                  "");
+        EXPECT_TRUE(seen.shared);
+        EXPECT_TRUE(seen.not_ready_inside);
+    }
+}
+
+TEST(XrcModel, SharedSegmentsThatFail)
+{
+    Seen seen;
+    EXPECT_EQ(
+        search({.options = few(2),
+                .messages = {send(1), send(0), send(1), send(0)},
+                .receives = {2, 2},
+                .queue_goes = true,
+                .connection_goes = true,
+                .failures = {DAPX_STATUS_REMOTE_ACCESS, DAPX_STATUS_TRANSPORT, DAPX_STATUS_FLUSHED},
+                .batch = 4},
+               &seen),
+        "");
+    EXPECT_TRUE(seen.shared);
+    EXPECT_TRUE(seen.not_ready_inside);
+    Options options = few(2);
+    options.retry_limit = 1;
+    EXPECT_EQ(search({.options = options,
+                      .messages = {send(1), send(0), send(1), send(0)},
+                      .receives = {2, 2},
+                      .failures = {DAPX_STATUS_RECEIVER_NOT_READY},
+                      .batch = 4},
+                     &seen),
+              "");
+    EXPECT_TRUE(seen.not_ready_inside);
+}
+
 TEST(XrcModel, MoreBuffersThanMessages)
 {
     EXPECT_EQ(search({.options = few(4, 3), .messages = {send(0), send(1)}, .receives = {1, 1}}),
@@ -288,6 +432,16 @@ TEST(XrcModel, LongMessagesInLittleRoom)
 {
     EXPECT_EQ(search({.options = few(2, 1), .messages = {send(0, 3), send(0, 2)}, .receives = {2}}),
               "");
+}
+
+TEST(XrcModel, RoomIsLent)
+{
+    Options options = few(3, 1);
+    for (options.spare = 1; options.spare <= 2; ++options.spare)
+        EXPECT_EQ(search({.options = options,
+                          .messages = {send(0, 2), send(1), full(0)},
+                          .receives = {2, 1}}),
+                  "");
 }
 
 TEST(XrcModel, NumbersWrapAround)

@@ -2,37 +2,93 @@
 //
 // The sending half alone: the answers are made by hand, so what the world says of data that never
 // arrived is no matter.
+#include "segment.hpp"
 #include "world.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <endian.h>
+#include <utility>
 
 namespace dapx::xrc::test {
 namespace {
 
 constexpr std::uint32_t payload = DAPX_XRC_PAYLOAD;
 constexpr std::uint32_t plenty = 1000;
+// Of a request without data. A message of so many bytes as are full shares no segment.
+constexpr std::uint32_t size = sizeof(dapx_xrc_request);
+constexpr std::uint32_t full = payload;
+
+struct Request {
+    dapx_xrc_request header;
+    Bytes data;
+};
+
+using Numbers = std::vector<std::uint32_t>;
 
 struct Alone {
-    World world{{.room = plenty}};
+    World world;
 
-    Alone()
+    explicit Alone(std::uint32_t room = 2 * plenty) : world({.room = room})
     {
         world.add_queue();
         world.add_queue();
     }
+    Alone(const Alone&) = delete;
+    Alone(Alone&&) = delete;
+    Alone& operator=(const Alone&) = delete;
+    Alone& operator=(Alone&&) = delete;
+    ~Alone()
+    {
+        for (const std::string& violation : world.violations()) {
+            if (violation != "done for its sender before it is for its receiver" &&
+                violation != "what was read is wrong")
+                ADD_FAILURE() << violation;
+        }
+    }
 
+    /// The segment's first request.
     dapx_xrc_request sent(std::size_t index)
     {
         return world.to_responder.at(index).as<dapx_xrc_request>();
     }
+    std::vector<Request> requests(std::size_t index)
+    {
+        std::vector<Request> found;
+        const Bytes& bytes = *world.to_responder.at(index).bytes;
+        const char* wrong = each_request(
+            bytes.data(), bytes.size(), [&](const dapx_xrc_request& header, const std::byte* data) {
+                found.push_back({header, Bytes(data, data + le32toh(header.length))});
+            });
+        EXPECT_EQ(wrong, nullptr);
+        return found;
+    }
+    /// How many requests each segment on the wire has.
+    Numbers shares()
+    {
+        Numbers found;
+        for (std::size_t i = 0; i < world.to_responder.size(); ++i)
+            found.push_back(static_cast<std::uint32_t>(requests(i).size()));
+        return found;
+    }
+    /// The numbers of a segment's requests.
+    Numbers seqs(std::size_t index)
+    {
+        Numbers found;
+        for (const Request& request : requests(index))
+            found.push_back(le32toh(request.header.seq));
+        return found;
+    }
+    std::size_t bytes(std::size_t index) { return world.to_responder.at(index).bytes->size(); }
     std::uint32_t seq(std::size_t index) { return le32toh(sent(index).seq); }
     bool asks(std::size_t index) { return (le16toh(sent(index).flags) & DAPX_XRC_ASK) != 0; }
+    /// The data of a request that has its segment for itself.
     std::size_t length(std::size_t index)
     {
-        return world.to_responder.at(index).bytes->size() - sizeof(dapx_xrc_request);
+        EXPECT_EQ(requests(index).size(), 1U);
+        EXPECT_EQ(bytes(index), size + le32toh(sent(index).length));
+        return le32toh(sent(index).length);
     }
     /// Which of the segments on the wire ask.
     std::vector<std::size_t> asking()
@@ -112,7 +168,7 @@ struct XrcRequester : ::testing::Test, Alone {};
 TEST_F(XrcRequester, FirstComesAHello)
 {
     EXPECT_TRUE(world.to_responder.empty());
-    world.submit({.total = 10});
+    world.submit({.total = full});
     world.submit({.total = 10});
     ASSERT_EQ(world.to_responder.size(), 1U);
     const auto greeting = world.to_responder[0].as<dapx_xrc_hello>();
@@ -147,26 +203,26 @@ TEST_F(XrcRequester, SaysHelloTwiceAndGivesUp)
 
 TEST_F(XrcRequester, HelloWaitsForRoom)
 {
-    World full{{.room = 0}};
-    full.add_queue();
-    full.submit({.total = 1});
-    EXPECT_TRUE(full.to_responder.empty());
-    EXPECT_FALSE(full.timer);
-    full.requester.room = 1;
-    full.transmit();
-    EXPECT_EQ(full.to_responder.size(), 1U);
+    World crowded{{.room = 0}};
+    crowded.add_queue();
+    crowded.submit({.total = 1});
+    EXPECT_TRUE(crowded.to_responder.empty());
+    EXPECT_FALSE(crowded.timer);
+    crowded.requester.room = 1;
+    crowded.transmit();
+    EXPECT_EQ(crowded.to_responder.size(), 1U);
     // The second one too.
-    ASSERT_TRUE(full.fire());
-    EXPECT_EQ(full.to_responder.size(), 1U);
-    full.requester.room = 1;
-    full.transmit();
-    EXPECT_EQ(full.to_responder.size(), 2U);
-    EXPECT_EQ(full.timer, 10'000'000U);
+    ASSERT_TRUE(crowded.fire());
+    EXPECT_EQ(crowded.to_responder.size(), 1U);
+    crowded.requester.room = 1;
+    crowded.transmit();
+    EXPECT_EQ(crowded.to_responder.size(), 2U);
+    EXPECT_EQ(crowded.timer, 10'000'000U);
 }
 
 TEST_F(XrcRequester, AnotherWelcomeOnlyBringsCredits)
 {
-    start({{.total = 10}, {.total = 10}, {.total = 10}}, 1);
+    start({{.total = full}, {.total = full}, {.total = full}}, 1);
     EXPECT_EQ(world.to_responder.size(), 1U);
     dapx_xrc_hello second = hello(world.requester.limit + 1);
     second.segment_size = htole16(1000);
@@ -232,6 +288,14 @@ TEST_F(XrcRequester, SegmentsAreAsSmallAsThePeerWants)
     EXPECT_EQ(world.done(), 1U);
     answer_data(4, 1);
     EXPECT_EQ(world.status(1), DAPX_STATUS_SUCCESS);
+    // Two without data are as much as it takes.
+    world.to_responder.clear();
+    for (int i = 0; i < 3; ++i)
+        world.enqueue({.opcode = DAPX_OP_RDMA_WRITE});
+    world.enqueue({.total = 1});
+    world.transmit();
+    EXPECT_EQ(shares(), (Numbers{2, 1, 1}));
+    EXPECT_EQ(bytes(0), 2 * size);
 }
 
 TEST_F(XrcRequester, SegmentsAreNotLargerThanItsOwn)
@@ -248,7 +312,7 @@ TEST_F(XrcRequester, SegmentsAreNotLargerThanItsOwn)
 
 // ------------------------------------------------------------------------------------ sending
 
-TEST_F(XrcRequester, WhatASegmentSays)
+TEST_F(XrcRequester, WhatARequestSays)
 {
     start({{.opcode = DAPX_OP_SEND_IMM,
             .queue = 1,
@@ -269,6 +333,8 @@ TEST_F(XrcRequester, WhatASegmentSays)
     }
     EXPECT_EQ(length(0), payload);
     EXPECT_EQ(length(1), 5U);
+    EXPECT_EQ(le32toh(sent(0).length), payload);
+    EXPECT_EQ(le32toh(sent(1).length), 5U);
     EXPECT_EQ(length(2), 0U);
     const dapx_xrc_request atomic = sent(2);
     EXPECT_EQ(le32toh(atomic.total), 8U);
@@ -316,13 +382,65 @@ TEST_F(XrcRequester, SendsAsManyAsThereIsRoomFor)
     EXPECT_EQ(narrow.to_responder.size(), 3U);
 }
 
+TEST_F(XrcRequester, IsLentRoomOnlyForWhatItCanSend)
+{
+    World poor{{.room = 1, .spare = 3}};
+    poor.add_queue();
+    const auto ask = [&](std::size_t index) {
+        const auto header = poor.to_responder.at(index).as<dapx_xrc_request>();
+        return (le16toh(header.flags) & DAPX_XRC_ASK) != 0;
+    };
+    poor.submit({.total = 3 * payload});
+    poor.submit({.total = 1});
+    poor.submit({.total = 1});
+    // The hello has the room of its own; nothing else can be sent yet.
+    EXPECT_EQ(poor.to_responder.size(), 1U);
+    EXPECT_EQ(poor.lent(), 0U);
+    poor.to_responder.clear();
+    poor.put_answer(World::bytes_of(hello(poor.requester.sent + 2)));
+    ASSERT_TRUE(poor.deliver_answer());
+    // As much as there are credits for.
+    EXPECT_EQ(poor.to_responder.size(), 2U);
+    EXPECT_EQ(poor.lent(), 2U);
+    EXPECT_FALSE(ask(0));
+    EXPECT_TRUE(ask(1));
+    poor.put_answer(World::bytes_of(reply(0, poor.requester.limit + 5)));
+    ASSERT_TRUE(poor.deliver_answer());
+    // As much as there is.
+    EXPECT_EQ(poor.to_responder.size(), 3U);
+    EXPECT_EQ(poor.lent(), 3U);
+    EXPECT_TRUE(ask(2));
+    ASSERT_TRUE(poor.complete_send());
+    // Both messages, which waited.
+    EXPECT_EQ(poor.to_responder.size(), 4U);
+    EXPECT_TRUE(ask(3));
+    EXPECT_EQ(poor.shared, 1U);
+    for (int i = 0; i < 4; ++i)
+        ASSERT_TRUE(poor.complete_send());
+    EXPECT_EQ(poor.to_responder.size(), 4U);
+    EXPECT_EQ(poor.lent(), 0U);
+    EXPECT_EQ(poor.requester.room, 1U);
+    // What it has is used first.
+    poor.submit({.total = 1});
+    EXPECT_EQ(poor.lent(), 0U);
+    poor.submit({.total = 1});
+    EXPECT_EQ(poor.lent(), 1U);
+    EXPECT_EQ(poor.violations(), std::vector<std::string>{});
+}
+
 TEST_F(XrcRequester, OnlyTheLastSegmentAsks)
 {
-    start({{.total = 3 * payload}, {.opcode = DAPX_OP_RDMA_WRITE, .total = 1}, {.total = 0}});
+    start({{.total = 3 * payload}, {.opcode = DAPX_OP_RDMA_WRITE, .total = full}, {.total = 0}});
     ASSERT_EQ(world.to_responder.size(), 5U);
     EXPECT_EQ(asking(), (std::vector<std::size_t>{4}));
     world.submit({.total = 1});
     EXPECT_EQ(asking(), (std::vector<std::size_t>{4, 5}));
+    // The first of its requests does it for all: see each_request().
+    for (int i = 0; i < 300; ++i)
+        world.enqueue({.total = 1});
+    world.transmit();
+    EXPECT_EQ(shares(), (Numbers{1, 1, 1, 1, 1, 1, 128, 128, 44}));
+    EXPECT_EQ(asking(), (std::vector<std::size_t>{4, 5, 8}));
 }
 
 TEST_F(XrcRequester, AFenceWaitsForDataThatIsAskedFor)
@@ -342,7 +460,7 @@ TEST_F(XrcRequester, AFenceWaitsForDataThatIsAskedFor)
         EXPECT_EQ(other.asking(), (std::vector<std::size_t>{1, 4}));
     }
     start({{.total = 1}, {.opcode = DAPX_OP_RDMA_WRITE, .total = 1}, {.total = 1, .fence = true}});
-    EXPECT_EQ(world.to_responder.size(), 3U);
+    EXPECT_EQ(shares(), (Numbers{3}));
 }
 
 TEST_F(XrcRequester, MemoryThatFailsInTheMiddle)
@@ -379,30 +497,244 @@ TEST_F(XrcRequester, NothingIsTakenAfterAFailure)
 
 TEST_F(XrcRequester, TheLongestMessage)
 {
-    // One segment more than 32 bits of rounding up can count.
-    start({{.total = 0xffffffff}, {.total = 1}}, 2);
+    // One request more than 32 bits of rounding up can count.
+    start({{.total = 0xffffffff}, {.total = full}}, 2);
     EXPECT_EQ(world.to_responder.size(), 2U);
     answer(1);
     EXPECT_EQ(world.done(), 0U);
     EXPECT_EQ(world.requester.acked, 1U);
-    // Its last segments, as if all before were done.
-    const std::uint32_t segments = 0xffffffff / payload + 1;
-    world.requester.next_seq = world.requester.acked = segments - 2;
+    // Its last requests, as if all before were done.
+    const std::uint32_t requests = 0xffffffff / payload + 1;
+    world.requester.next_seq = world.requester.acked = requests - 2;
     world.to_responder.clear();
-    put(World::bytes_of(reply(segments - 2, world.requester.limit + 9)));
+    put(World::bytes_of(reply(requests - 2, world.requester.limit + 9)));
     ASSERT_EQ(world.to_responder.size(), 3U);
     EXPECT_EQ(length(0), payload);
     EXPECT_EQ(length(1), 0xffffffff % payload);
-    EXPECT_EQ(length(2), 1U);
-    answer(segments);
+    EXPECT_EQ(length(2), full);
+    answer(requests);
     EXPECT_EQ(world.done(), 1U);
-    answer(segments + 1);
+    answer(requests + 1);
     EXPECT_EQ(world.done(), 2U);
+}
+
+// ----------------------------------------------------------------------------------- sharing
+
+TEST_F(XrcRequester, WhatIsSubmittedOneByOneIsSentOneByOne)
+{
+    start({{.total = 1}});
+    world.submit({.total = 1});
+    world.submit({.total = 1});
+    EXPECT_EQ(shares(), (Numbers{1, 1, 1}));
+    EXPECT_EQ(asking(), (std::vector<std::size_t>{0, 1, 2}));
+}
+
+TEST_F(XrcRequester, WhatWaitsSharesASegment)
+{
+    // For a credit.
+    start({{.total = full}}, 1);
+    for (std::uint32_t i = 0; i < 4; ++i)
+        world.submit({.total = i});
+    EXPECT_EQ(shares(), (Numbers{1}));
+    put(World::bytes_of(reply(1, world.requester.limit + 1)));
+    EXPECT_EQ(shares(), (Numbers{1, 4}));
+    // For what was not ready.
+    answer(2, DAPX_STATUS_RECEIVER_NOT_READY);
+    world.submit({.total = 4});
+    put(World::bytes_of(reply(2, world.requester.limit + plenty)));
+    world.to_responder.clear();
+    ASSERT_TRUE(world.fire());
+    EXPECT_EQ(shares(), (Numbers{4}));
+    // For those that come with it.
+    world.enqueue({.total = 5});
+    world.enqueue({.total = 6});
+    world.transmit();
+    EXPECT_EQ(shares(), (Numbers{4, 2}));
+    // For room.
+    Alone narrow(2);
+    narrow.start({{.total = full}});
+    for (std::uint32_t i = 0; i < 4; ++i)
+        narrow.world.submit({.total = i});
+    EXPECT_EQ(narrow.shares(), (Numbers{1}));
+    ASSERT_TRUE(narrow.world.complete_send());
+    EXPECT_EQ(narrow.shares(), (Numbers{1, 4}));
+}
+
+TEST_F(XrcRequester, EachRequestOfASegmentIsItsMessages)
+{
+    start({{.total = 3, .solicited = true},
+           {.opcode = DAPX_OP_RDMA_WRITE, .queue = 1, .total = 8, .rkey = 9},
+           {.opcode = DAPX_OP_SEND_IMM, .imm = 0x01020304},
+           {.opcode = DAPX_OP_RDMA_WRITE_IMM, .total = 1, .imm = 5},
+           {.total = 21}});
+    const std::vector<Request> all = requests(0);
+    ASSERT_EQ(shares(), (Numbers{5}));
+    EXPECT_EQ(seqs(0), (Numbers{0, 1, 2, 3, 4}));
+    // The last one ends where its data do.
+    EXPECT_EQ(bytes(0), size + 8 + size + 8 + size + size + 8 + size + 21);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        SCOPED_TRACE(i);
+        const Message& message = world.message(i);
+        const dapx_xrc_request& out = all[i].header;
+        EXPECT_EQ(out.opcode, message.opcode);
+        EXPECT_EQ(le16toh(out.flags) & DAPX_XRC_SOLICITED, i == 0 ? DAPX_XRC_SOLICITED : 0);
+        EXPECT_EQ(le32toh(out.srqn), message.srqn);
+        EXPECT_EQ(le32toh(out.total), message.total);
+        EXPECT_EQ(le32toh(out.length), message.total);
+        EXPECT_EQ(le32toh(out.rkey), message.rkey);
+        EXPECT_EQ(le32toh(out.imm), message.imm);
+        EXPECT_EQ(le64toh(out.addr), message.addr);
+        for (std::size_t j = 0; j < message.total; ++j)
+            EXPECT_EQ(all[i].data[j], static_cast<std::byte>((message.seed + j) % 251));
+    }
+    EXPECT_EQ(le32toh(all[0].header.demand), 5U);
+}
+
+TEST_F(XrcRequester, ASegmentIsFilledToTheByte)
+{
+    // Each takes 64 bytes.
+    start(std::vector<Wanted>(129, {.total = 8}));
+    EXPECT_EQ(shares(), (Numbers{128, 1}));
+    EXPECT_EQ(bytes(0), std::size_t{DAPX_XRC_SEGMENT_SIZE});
+    // Behind any first one, as much as is left.
+    for (std::uint32_t before = 0; before < 40; ++before) {
+        for (std::uint32_t more = 0; more < 2; ++more) {
+            SCOPED_TRACE(testing::Message() << before << " bytes, and " << more);
+            const std::uint32_t used = (size + before + 7) / 8 * 8;
+            const std::uint32_t left = DAPX_XRC_SEGMENT_SIZE - used - size;
+            Alone other;
+            other.start({{.total = before}, {.total = left + more}, {.total = full}});
+            EXPECT_EQ(other.shares(), more ? (Numbers{1, 1, 1}) : (Numbers{2, 1}));
+            EXPECT_EQ(other.bytes(0), more ? size + before : std::size_t{DAPX_XRC_SEGMENT_SIZE});
+        }
+    }
+    // Not even a header fits behind these.
+    for (std::uint32_t left = 0; left < size + 16; ++left) {
+        SCOPED_TRACE(left);
+        Alone other;
+        other.start({{.total = payload - left}, {.total = 0}});
+        const bool fits = left / 8 * 8 >= size;
+        EXPECT_EQ(other.shares(), fits ? (Numbers{2}) : (Numbers{1, 1}));
+    }
+}
+
+TEST_F(XrcRequester, OnlyTheEndOfALongMessageShares)
+{
+    start({{.total = 1}, {.total = 2 * payload + 3}, {.total = 1}, {.total = payload + 1}});
+    EXPECT_EQ(shares(), (Numbers{1, 1, 1, 2, 1, 1}));
+    EXPECT_EQ(seqs(3), (Numbers{3, 4}));
+    EXPECT_EQ(length(1), payload);
+    EXPECT_EQ(length(2), payload);
+    EXPECT_EQ(requests(3)[0].data.size(), 3U);
+    EXPECT_EQ(length(4), payload);
+    EXPECT_EQ(length(5), 1U);
+    Alone other;
+    other.start({{.total = full}, {.total = full}, {.total = 0}, {.total = full}});
+    EXPECT_EQ(other.shares(), (Numbers{1, 1, 1, 1}));
+}
+
+TEST_F(XrcRequester, NothingOldIsBetweenRequests)
+{
+    // The world's buffers are full of something else.
+    for (std::uint32_t total = 0; total <= 16; ++total) {
+        SCOPED_TRACE(total);
+        Alone other;
+        other.start({{.total = total}, {.total = total}, {.total = 1}});
+        ASSERT_EQ(other.shares(), (Numbers{3}));
+        const Bytes& bytes = *other.world.to_responder[0].bytes;
+        const std::size_t step = (size + total + 7) / 8 * 8;
+        ASSERT_EQ(bytes.size(), 2 * step + size + 1);
+        for (std::size_t at = size + total; at < step; ++at) {
+            EXPECT_EQ(bytes[at], std::byte{});
+            EXPECT_EQ(bytes[step + at], std::byte{});
+        }
+    }
+}
+
+TEST_F(XrcRequester, WhatReturnsDataIsAlone)
+{
+    for (const auto opcode : {DAPX_OP_RDMA_READ, DAPX_OP_COMPARE_SWAP, DAPX_OP_FETCH_ADD}) {
+        for (const std::uint32_t total : {0U, 8U}) {
+            SCOPED_TRACE(testing::Message() << "opcode " << opcode << ", " << total << " bytes");
+            const Wanted alone = {.opcode = opcode, .total = total};
+            const Wanted other = {.total = 1};
+            Alone one;
+            one.start({alone, other, other, alone, alone, other, alone});
+            EXPECT_EQ(one.shares(), (Numbers{1, 2, 1, 1, 1, 1}));
+            for (const std::size_t i : {0, 2, 3, 5})
+                EXPECT_EQ(one.sent(i).opcode, opcode);
+        }
+    }
+}
+
+TEST_F(XrcRequester, AFenceHoldsWhenASegmentIsShared)
+{
+    const Wanted small = {.total = 1};
+    const Wanted fenced = {.total = 1, .fence = true};
+    start({{.opcode = DAPX_OP_FETCH_ADD}, small, small, fenced, small});
+    // Those before it share one, and ask.
+    EXPECT_EQ(shares(), (Numbers{1, 2}));
+    EXPECT_EQ(asking(), (std::vector<std::size_t>{1}));
+    world.submit(small);
+    EXPECT_EQ(shares(), (Numbers{1, 2}));
+    answer_data(1, 8);
+    EXPECT_EQ(shares(), (Numbers{1, 2, 3}));
+    EXPECT_EQ(seqs(2), (Numbers{3, 4, 5}));
+    // Nothing to wait for.
+    world.to_responder.clear();
+    for (const Wanted& message : {small, fenced, fenced})
+        world.enqueue(message);
+    world.transmit();
+    EXPECT_EQ(shares(), (Numbers{3}));
+}
+
+TEST_F(XrcRequester, MemoryThatFailsBehindAnother)
+{
+    start({{.total = full}});
+    world.to_responder.clear();
+    world.enqueue({.total = 1});
+    world.enqueue({.total = 5, .broken_at = 0});
+    world.enqueue({.total = 1});
+    world.transmit();
+    // Nothing of the segment is sent.
+    EXPECT_TRUE(world.to_responder.empty());
+    EXPECT_EQ(world.status(0), DAPX_STATUS_FLUSHED);
+    EXPECT_EQ(world.status(1), DAPX_STATUS_FLUSHED);
+    EXPECT_EQ(world.status(2), DAPX_STATUS_LOCAL_PROTECTION);
+    EXPECT_EQ(world.status(3), DAPX_STATUS_FLUSHED);
+    EXPECT_TRUE(world.requester.failed);
+    EXPECT_EQ(world.violations(), std::vector<std::string>{});
+}
+
+TEST_F(XrcRequester, ASegmentIsDoneInPieces)
+{
+    start(std::vector<Wanted>(5, {.total = 1}));
+    ASSERT_EQ(shares(), (Numbers{5}));
+    for (std::uint32_t i = 0; i <= 5; ++i) {
+        answer(i);
+        EXPECT_EQ(world.done(), i);
+    }
+    answer(6);
+    EXPECT_TRUE(world.requester.failed);
+}
+
+TEST_F(XrcRequester, DemandIsWhatIsNotDone)
+{
+    start({{.total = 1}, {.total = 1}, {.total = full}, {.total = 2 * payload}, {.total = 1}}, 2);
+    ASSERT_EQ(shares(), (Numbers{2, 1}));
+    // Two sent and three messages; three and two.
+    EXPECT_EQ(le32toh(sent(0).demand), 5U);
+    EXPECT_EQ(le32toh(sent(1).demand), 5U);
+    put(World::bytes_of(reply(2, world.requester.limit + 3)));
+    ASSERT_EQ(shares(), (Numbers{2, 1, 1, 1, 1}));
+    EXPECT_EQ(le32toh(sent(2).demand), 4U);
+    EXPECT_EQ(le32toh(sent(3).demand), 4U);
+    EXPECT_EQ(le32toh(sent(4).demand), 4U);
 }
 
 // ------------------------------------------------------------------------------------ answers
 
-TEST_F(XrcRequester, AMessageIsDoneWithItsLastSegment)
+TEST_F(XrcRequester, AMessageIsDoneWithItsLastRequest)
 {
     start({{.total = 3 * payload}, {.total = 0}, {.total = 1}});
     answer(2);
@@ -453,12 +785,16 @@ TEST_F(XrcRequester, MemoryThatFailsWhenDataCome)
 
 TEST_F(XrcRequester, WhatThePeerRefuses)
 {
-    for (int status = 1; status < 256; ++status) {
-        SCOPED_TRACE(status);
-        Alone other;
-        other.start({{.total = 1}, {.total = 1}, {.total = 1}});
-        if (status == DAPX_STATUS_RECEIVER_NOT_READY)
+    // A segment of three requests, and three of one.
+    for (int i = 0; i < 512; ++i) {
+        const int status = i % 256;
+        const std::uint32_t total = i < 256 ? 1 : full;
+        if (status == DAPX_STATUS_SUCCESS || status == DAPX_STATUS_RECEIVER_NOT_READY)
             continue;
+        SCOPED_TRACE(i);
+        Alone other;
+        other.start({{.total = total}, {.total = total}, {.total = total}});
+        ASSERT_EQ(other.world.to_responder.size(), i < 256 ? 1U : 3U);
         other.answer(1, static_cast<dapx_status>(status));
         const bool known = status == DAPX_STATUS_REMOTE_ACCESS ||
                            status == DAPX_STATUS_REMOTE_INVALID ||
@@ -472,7 +808,7 @@ TEST_F(XrcRequester, WhatThePeerRefuses)
 TEST_F(XrcRequester, AnswersThatMakeNoSense)
 {
     using Change = void (*)(dapx_xrc_answer&, Bytes&);
-    // On the wire: a send of two segments, a read of two, a send. The first is done.
+    // On the wire: a send of two requests, a read of two, a send. The first is done.
     const std::vector<std::pair<const char*, Change>> changes = {
         {"backwards", [](dapx_xrc_answer& in, Bytes&) { in.expected = 0; }},
         {"not sent", [](dapx_xrc_answer& in, Bytes&) { in.expected = htole32(6); }},
@@ -586,7 +922,7 @@ TEST_F(XrcRequester, ARefusalOfNothing)
 
 TEST_F(XrcRequester, GoesBackToWhatWasNotReady)
 {
-    start({{.total = 1}, {.total = payload + 1}, {.opcode = DAPX_OP_RDMA_WRITE, .total = 1}});
+    start({{.total = 1}, {.total = payload + 1}, {.opcode = DAPX_OP_RDMA_WRITE, .total = full}});
     ASSERT_EQ(world.to_responder.size(), 4U);
     answer(1, DAPX_STATUS_RECEIVER_NOT_READY);
     EXPECT_EQ(world.done(), 1U);
@@ -623,9 +959,35 @@ TEST_F(XrcRequester, GoesBackIntoTheMiddle)
     EXPECT_EQ(world.done(), 2U);
 }
 
+TEST_F(XrcRequester, GoesBackIntoASegment)
+{
+    start({{.total = 1}, {.total = 2}, {.total = 3}, {.total = 4}, {.total = payload + 5}});
+    ASSERT_EQ(shares(), (Numbers{4, 1, 1}));
+    answer(2, DAPX_STATUS_RECEIVER_NOT_READY);
+    EXPECT_EQ(world.done(), 2U);
+    world.to_responder.clear();
+    ASSERT_TRUE(world.fire());
+    ASSERT_EQ(shares(), (Numbers{2, 1, 1}));
+    EXPECT_EQ(seqs(0), (Numbers{2, 3}));
+    EXPECT_EQ(requests(0)[0].data.size(), 3U);
+    EXPECT_EQ(requests(0)[1].data.size(), 4U);
+    // What came behind its last part before comes with it now.
+    world.submit({.total = 6});
+    answer(5, DAPX_STATUS_RECEIVER_NOT_READY);
+    world.to_responder.clear();
+    ASSERT_TRUE(world.fire());
+    ASSERT_EQ(shares(), (Numbers{2}));
+    EXPECT_EQ(seqs(0), (Numbers{5, 6}));
+    EXPECT_EQ(requests(0)[0].data.size(), 5U);
+    EXPECT_EQ(requests(0)[1].data.size(), 6U);
+    answer(7);
+    EXPECT_EQ(world.done(), 6U);
+    EXPECT_FALSE(world.requester.failed);
+}
+
 TEST_F(XrcRequester, WhatIsSentAgainTakesCredits)
 {
-    start({{.total = 1}, {.total = 1}, {.total = 1}}, 4);
+    start({{.total = full}, {.total = full}, {.total = full}}, 4);
     ASSERT_EQ(world.to_responder.size(), 3U);
     answer(0, DAPX_STATUS_RECEIVER_NOT_READY);
     world.to_responder.clear();
@@ -634,11 +996,12 @@ TEST_F(XrcRequester, WhatIsSentAgainTakesCredits)
     EXPECT_EQ(asking(), (std::vector<std::size_t>{0}));
     put(World::bytes_of(reply(1, world.requester.limit + 2)));
     EXPECT_EQ(world.to_responder.size(), 3U);
+    EXPECT_EQ(seq(2), 2U);
 }
 
 TEST_F(XrcRequester, NotReadyWithoutCredits)
 {
-    start({{.total = 1}, {.total = 1}}, 2);
+    start({{.total = full}, {.total = full}}, 2);
     answer(0, DAPX_STATUS_RECEIVER_NOT_READY);
     world.to_responder.clear();
     ASSERT_TRUE(world.fire());
@@ -683,7 +1046,6 @@ TEST_F(XrcRequester, TriesAsOftenAsItMay)
 
 TEST_F(XrcRequester, TriesForEver)
 {
-    world.requester.room = 2000;
     start({{.total = 1}});
     for (int i = 0; i < 1000; ++i) {
         put(World::bytes_of(reply(0, world.requester.limit + 1, DAPX_STATUS_RECEIVER_NOT_READY)));
@@ -696,10 +1058,11 @@ TEST_F(XrcRequester, TriesForEver)
 
 TEST_F(XrcRequester, CountsTriesFromTheLastProgress)
 {
-    for (const bool at_once : {false, true}) {
+    for (const auto& [at_once, total] :
+         {std::pair{false, 1U}, {true, 1U}, {false, full}, {true, full}}) {
         Alone other;
         other.world.requester.retry_limit = 1;
-        other.start(std::vector<Wanted>(20, {.total = 1}));
+        other.start(std::vector<Wanted>(20, {.total = total}));
         for (std::uint32_t i = 0; i < 20; ++i) {
             other.answer(i, DAPX_STATUS_RECEIVER_NOT_READY);
             ASSERT_TRUE(other.world.fire());

@@ -25,6 +25,9 @@ public:
     {
         for (std::size_t i = 0; i < messages(); ++i)
             EXPECT_EQ(status(i), wanted) << "message " << i;
+        if (wanted == DAPX_STATUS_SUCCESS) {
+            EXPECT_EQ(responder.messages, messages());
+        }
     }
 
     /// All before @p index succeeded, all behind it were flushed.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "world.hpp"
 
+#include "segment.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,6 +16,9 @@ namespace {
 
 // A prime, so that no piece of data looks like another of the same message.
 constexpr std::uint32_t period = 251;
+
+// What was in a buffer before.
+constexpr std::byte stale{0xa5};
 
 /// Byte n of data with a seed is (seed + n) % period.
 const std::byte* pattern(std::uint32_t seed, std::uint64_t offset)
@@ -97,13 +102,32 @@ struct Operations {
         World& world = of(req);
         world.expect(req->room > 0, "a buffer is asked for without room");
         world.expect(++world.buffers_out_ == 1, "two buffers at once");
-        return ::operator new(DAPX_XRC_SEGMENT_SIZE);
+        void* buffer = ::operator new(DAPX_XRC_SEGMENT_SIZE);
+        std::memset(buffer, static_cast<int>(stale), DAPX_XRC_SEGMENT_SIZE);
+        return buffer;
     }
 
     static void give_back(World& world, void* buffer)
     {
         --world.buffers_out_;
         ::operator delete(buffer);
+    }
+
+    /// A segment of requests that is being sent.
+    static void look_at(World& world, const std::byte* bytes, std::size_t length)
+    {
+        const World::Requester& req = world.requester;
+        std::uint32_t requests = 0;
+        std::uint32_t last = 0;
+        const char* wrong =
+            each_request(bytes, length, [&](const dapx_xrc_request& header, const std::byte*) {
+                ++requests;
+                last = le32toh(header.seq);
+            });
+        world.expect(wrong == nullptr, wrong);
+        world.expect(last + 1 == req.next_seq, "another request than the next");
+        world.expect(length <= req.payload + sizeof(dapx_xrc_request), "more than the peer takes");
+        world.shared += requests > 1 ? 1 : 0;
     }
 
     static void send(dapx_xrc_requester* req, void* buffer, u32 length)
@@ -114,6 +138,8 @@ struct Operations {
                      "sent without a credit");
         world.expect(length <= DAPX_XRC_SEGMENT_SIZE, "a segment is too long");
         const auto* bytes = static_cast<const std::byte*>(buffer);
+        if (req->payload != 0)
+            look_at(world, bytes, length);
         world.put_request(Bytes(bytes, bytes + length));
         give_back(world, buffer);
         ++world.sending_;
@@ -181,6 +207,16 @@ struct Operations {
     {
         of(req).timer = usecs;
         of(req).timers.push_back(usecs);
+    }
+
+    static void make_room(dapx_xrc_requester* req)
+    {
+        World& world = of(req);
+        world.expect(req->room == 0 && !req->failed && req->next, "room for nothing");
+        if (world.lent_ == world.options_.spare)
+            return;
+        ++world.lent_;
+        ++req->room;
     }
 
     // ---------------------------------------------------------------- the responder's
@@ -355,7 +391,13 @@ struct Operations {
         .scatter = scatter,
         .done = done,
         .wait = wait,
+        .make_room = nullptr,
     };
+    static constexpr dapx_xrc_requester_ops of_lent_to = [] {
+        dapx_xrc_requester_ops ops = of_requester;
+        ops.make_room = make_room;
+        return ops;
+    }();
     static constexpr dapx_xrc_responder_ops of_responder = {
         .find = find,
         .take = take,
@@ -369,8 +411,9 @@ struct Operations {
 
 World::World(const Options& options) : options_(options), posted_(options.buffers)
 {
-    dapx_xrc_requester_init(&requester, &Operations::of_requester, options.room,
-                            options.retry_limit);
+    dapx_xrc_requester_init(&requester,
+                            options.spare ? &Operations::of_lent_to : &Operations::of_requester,
+                            options.room, options.retry_limit);
     dapx_xrc_responder_init(&responder, &Operations::of_responder);
     requester.world = this;
     responder.world = this;
@@ -382,9 +425,10 @@ World::World(const Options& options) : options_(options), posted_(options.buffer
 World::World(const World& other)
     : requester(other.requester), responder(other.responder), to_responder(other.to_responder),
       to_requester(other.to_requester), timer(other.timer), timers(other.timers),
-      not_ready(other.not_ready), submit_again(other.submit_again), options_(other.options_),
-      messages_(other.messages_), queues_(other.queues_), regions_(other.regions_),
-      violations_(other.violations_), done_(other.done_), sending_(other.sending_),
+      not_ready(other.not_ready), not_ready_inside(other.not_ready_inside), shared(other.shared),
+      submit_again(other.submit_again), options_(other.options_), messages_(other.messages_),
+      queues_(other.queues_), regions_(other.regions_), violations_(other.violations_),
+      done_(other.done_), sending_(other.sending_), lent_(other.lent_),
       buffers_out_(other.buffers_out_), granted_(other.granted_), arrived_(other.arrived_),
       posted_(other.posted_), used_(other.used_), owes_answer_(other.owes_answer_)
 {
@@ -456,7 +500,7 @@ void World::transmit()
 void World::expect_nothing_kept()
 {
     expect(buffers_out_ == 0, "the requester keeps a buffer");
-    expect(requester.room + sending_ == options_.room, "room was lost");
+    expect(requester.room + sending_ == options_.room + lent_, "room was lost");
 }
 
 Region& World::region(std::uint32_t rkey)
@@ -496,11 +540,15 @@ bool World::deliver_request()
     ++arrived_;
     // No byte more than promised, so that a sanitizer sees one.
     const std::unique_ptr<std::byte[]> buffer(new std::byte[DAPX_XRC_SEGMENT_SIZE]);
+    std::fill_n(buffer.get(), DAPX_XRC_SEGMENT_SIZE, stale);
     std::ranges::copy(*segment.bytes, buffer.get());
+    const std::uint32_t expected = responder.expected;
     dapx_xrc_reply reply{};
     dapx_xrc_respond(&responder, buffer.get(), static_cast<u32>(segment.bytes->size()), &reply);
-    if (reply.status == DAPX_STATUS_RECEIVER_NOT_READY)
+    if (reply.status == DAPX_STATUS_RECEIVER_NOT_READY) {
         expect(!responder.receive && reply.now, "not ready, and yet something is kept");
+        not_ready_inside += responder.expected != expected ? 1 : 0;
+    }
     if (reply.type != 0 && reply.now)
         answer(reply, buffer.get());
     else if (reply.type != 0)
@@ -527,7 +575,7 @@ void World::put_answer(Bytes bytes)
     put(to_requester, std::move(bytes));
 }
 
-/// Without data, and about no segment in particular.
+/// Without data, and about no request in particular.
 void World::answer_unasked()
 {
     std::array<std::byte, DAPX_XRC_SEGMENT_SIZE> buffer{};
@@ -554,7 +602,10 @@ bool World::complete_send()
     if (sending_ == 0)
         return false;
     --sending_;
-    ++requester.room;
+    if (lent_ > 0)
+        --lent_;
+    else
+        ++requester.room;
     transmit();
     return true;
 }
@@ -648,7 +699,7 @@ std::uint64_t World::fingerprint() const
     for (const Message& message : messages_) {
         add(message.landed, message.scattered, message.executed,
             message.status ? 1 + *message.status : 0);
-        // The first segment's number counts once it is the message's turn.
+        // The first request's number counts once it is the message's turn.
         const bool next = &message == req.next;
         add(next, turn && !message.status ? message.first : 0);
         turn = turn && !next;
@@ -675,7 +726,7 @@ std::uint64_t World::fingerprint() const
         add(words[0], words[1], words[2] - arrived_, segment.bytes->size());
     }
     add(to_requester.size());
-    add(timer.value_or(~0U), sending_, buffers_out_, granted_ - arrived_, posted_, used_,
+    add(timer.value_or(~0U), sending_, lent_, buffers_out_, granted_ - arrived_, posted_, used_,
         owes_answer_, violations_.size());
     return digest.value();
 }

@@ -42,6 +42,7 @@ struct Segment {
 struct Options {
     std::uint32_t buffers = 16; // of the responder
     std::uint32_t room = 16;    // of the requester
+    std::uint32_t spare = 0;    // more room, which it is lent if it has none
     std::uint8_t retry_limit = 7;
     std::uint32_t start = 0; // of sequence numbers and credits
     // Buffers come back, sends complete, and deferred answers go out in steps of their own.
@@ -154,6 +155,7 @@ public:
     }
     [[nodiscard]] const Queue& queue(std::size_t index) const { return queues_[index]; }
     [[nodiscard]] Region& region(std::uint32_t rkey);
+    [[nodiscard]] std::uint32_t lent() const { return lent_; }
     [[nodiscard]] bool all_done() const { return done_ == messages_.size(); }
     [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
     /// The same for worlds that go on in the same way.
@@ -171,6 +173,8 @@ public:
     std::optional<std::uint32_t> timer; // microseconds
     std::vector<std::uint32_t> timers;  // all that were set
     std::uint32_t not_ready = 0;        // answers
+    std::uint32_t not_ready_inside = 0; // of them: of a segment of which something was done
+    std::uint32_t shared = 0;           // segments of several requests that were sent
     std::uint32_t submit_again = 0;     // so often, a message that is done submits another one
 
     void put_request(Bytes bytes) { put(to_responder, std::move(bytes)); }
@@ -218,6 +222,7 @@ private:
     std::vector<std::string> violations_;
     std::size_t done_ = 0;
     std::uint32_t sending_ = 0;     // sends that did not complete
+    std::uint32_t lent_ = 0;        // of what is spare
     std::uint32_t buffers_out_ = 0; // of the requester, asked for and not given back
     std::uint32_t granted_ = 0;     // the limit in the last answer
     std::uint32_t arrived_ = 0;     // segments, hellos included

@@ -49,6 +49,10 @@ expect 1 "dapx-perf: $no_module" "$perf" --server -d rxe0
 expect 1 "dapx-perf: cannot read /nonexistent" "$perf" --file /nonexistent 10.0.0.2
 expect 2 "subcommand is required" "$ctl"
 expect 2 "subcommand is required" "$ctl" frobnicate
+expect 2 "subcommand is required" "$ctl" rxe
+expect 2 "netdev is required" "$ctl" rxe add
+expect 1 "dapxctl: cannot make an rxe device on nosuch0: there is no network interface nosuch0" "$ctl" rxe add nosuch0
+expect 1 "dapxctl: cannot delete nosuch0: there is no such RDMA device; nor any other" "$ctl" rxe del nosuch0
 expect 2 "give either --server or the host" "$ping"
 expect 2 "give either --server or the host" "$ping" --server 10.0.0.2
 expect 2 "--size" "$ping" -s 0 10.0.0.2
@@ -64,7 +68,13 @@ expect 0 "" "$ping" --help
 expect 0 "" "$perf" --version
 
 case $("$ctl" info -j 2>/dev/null) in
-*'"module": false'*"$no_module"*) ;;
+'{"module":false,'*"$no_module"*) ;;
 *) echo "no JSON without the module"; failed=1 ;;
 esac
+# Whatever is here, and whoever asks: told on stdout, and not well without the module.
+output=$("$ctl" doctor)
+if [ $? -ne 1 ] || ! printf '%s\n' "$output" | grep -q '^error  *module  *not loaded'; then
+	echo "doctor does not say that the module is not loaded: $output"
+	failed=1
+fi
 exit $failed

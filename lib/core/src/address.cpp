@@ -82,15 +82,18 @@ Result<std::vector<Address>> Address::of_device(const std::string& device,
     for (const std::string& port : detail::list_directory(ports))
         for (std::string& name : detail::port_netdevs(device, port, sysfs))
             netdevs.push_back(std::move(name));
+    return of_interfaces(netdevs);
+}
 
+std::vector<Address> Address::of_interfaces(const std::vector<std::string>& names) noexcept
+{
     std::vector<Address> addresses;
     ::ifaddrs* list = nullptr;
     if (::getifaddrs(&list) != 0)
         return addresses;
     const std::unique_ptr<::ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
     for (const ::ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-        if (entry->ifa_addr == nullptr ||
-            std::ranges::find(netdevs, entry->ifa_name) == netdevs.end())
+        if (entry->ifa_addr == nullptr || std::ranges::find(names, entry->ifa_name) == names.end())
             continue;
         if (const Address address(*entry->ifa_addr); address)
             addresses.push_back(address);

@@ -32,6 +32,15 @@ Result<CmId> CmId::request(CmId& listener, const Event& event) noexcept
     return request;
 }
 
+Result<void> CmId::take(const Evd& evd, std::uint64_t user_data) noexcept
+{
+    ::dapx_cm_take argument{};
+    argument.cm = handle();
+    argument.evd = evd.handle();
+    argument.user_data = user_data;
+    return detail::command(fd(), argument, "cannot take the request");
+}
+
 Result<void> CmId::bind(const Address& address) noexcept
 {
     ::dapx_cm_bind argument{};

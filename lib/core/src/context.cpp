@@ -119,6 +119,7 @@ Result<DeviceAttributes> Context::query_device() const noexcept
         .max_connect_data = argument.out_max_connect_data,
         .max_accept_data = argument.out_max_accept_data,
         .max_reject_data = argument.out_max_reject_data,
+        .active_mtu = argument.out_active_mtu,
     };
 }
 

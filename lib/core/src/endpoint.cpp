@@ -68,6 +68,7 @@ Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const Endpoint
     argument.request_evd = evds.request.handle();
     argument.recv_evd = evds.recv != nullptr && !options.xrc ? evds.recv->handle() : 0;
     argument.connect_evd = evds.connect.handle();
+    argument.async_evd = evds.async.handle();
     argument.xrcd = domain != nullptr ? domain->handle() : 0;
     argument.user_data = sizes.user_data;
     argument.attr = detail::to_abi(sizes);
@@ -142,6 +143,7 @@ Result<EndpointInfo> Endpoint::query() const noexcept
         .request_evd = argument.out_request_evd,
         .recv_evd = argument.out_recv_evd,
         .connect_evd = argument.out_connect_evd,
+        .async_evd = argument.out_async_evd,
         .cm = argument.out_cm,
         .options = detail::from_abi(argument.out_attr, argument.out_user_data),
         .qp_num = argument.out_qp_num,

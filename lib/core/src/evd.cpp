@@ -77,6 +77,15 @@ Result<void> Evd::set_eventfd(int eventfd) noexcept
     return detail::command(fd(), argument, "cannot attach the eventfd");
 }
 
+Result<void> Evd::set_eventfd_once(int eventfd) noexcept
+{
+    ::dapx_evd_eventfd argument{};
+    argument.flags = DAPX_EVENTFD_ONCE;
+    argument.evd = handle();
+    argument.fd = eventfd;
+    return detail::command(fd(), argument, "cannot attach the eventfd");
+}
+
 Result<void> Evd::resize(std::uint32_t depth) noexcept
 {
     ::dapx_evd_resize argument{};

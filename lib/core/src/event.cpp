@@ -98,6 +98,8 @@ const char* describe(CmEvent what) noexcept
         return "route resolved";
     case CmEvent::route_error:
         return "there is no route to the address";
+    case CmEvent::request_ended:
+        return "the peer gave up its request for a connection";
     }
     return "unknown CM event";
 }

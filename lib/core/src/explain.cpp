@@ -181,7 +181,7 @@ Error explain_attach(int code, const std::string& device, const std::string& sys
     return Error(code, "DAPX_ATTACH", std::move(text));
 }
 
-Error explain_mr(int code, std::uint64_t length, bool xrc) noexcept
+Error explain_mr(int code, std::uint64_t length, bool xrc, std::string_view call) noexcept
 {
     std::string text = "cannot register " + bytes_text(length) + " of memory: ";
     ::rlimit limit{};
@@ -210,7 +210,7 @@ Error explain_mr(int code, std::uint64_t length, bool xrc) noexcept
     default:
         text += cause(code);
     }
-    return Error(code, "DAPX_MR_CREATE", std::move(text));
+    return Error(code, std::string(call), std::move(text));
 }
 
 Error explain_free(int code, ObjectType type) noexcept

@@ -23,8 +23,10 @@ namespace dapx::detail {
 [[nodiscard]] Error explain_attach(int code, const std::string& device,
                                    const std::string& sysfs = "/sys") noexcept;
 
-/// Why DAPX_MR_CREATE failed. @p length: bytes. @p xrc: whether it was for XRC, too.
-[[nodiscard]] Error explain_mr(int code, std::uint64_t length, bool xrc = false) noexcept;
+/// Why @p call, DAPX_MR_CREATE or DAPX_MR_MODIFY, failed. @p length: bytes. @p xrc: whether it was
+/// for XRC, too.
+[[nodiscard]] Error explain_mr(int code, std::uint64_t length, bool xrc = false,
+                               std::string_view call = "DAPX_MR_CREATE") noexcept;
 
 /// Why DAPX_FREE failed for an object of @p type.
 [[nodiscard]] Error explain_free(int code, ObjectType type) noexcept;

@@ -32,6 +32,7 @@ DAPX_COMMAND(dapx_free, DAPX_FREE, false);
 DAPX_COMMAND(dapx_doorbell, DAPX_DOORBELL, true);
 DAPX_COMMAND(dapx_pd_create, DAPX_PD_CREATE, true);
 DAPX_COMMAND(dapx_mr_create, DAPX_MR_CREATE, true);
+DAPX_COMMAND(dapx_mr_modify, DAPX_MR_MODIFY, true);
 DAPX_COMMAND(dapx_evd_create, DAPX_EVD_CREATE, true);
 // Waits as long as the caller says: a signal must get through.
 DAPX_COMMAND(dapx_evd_wait, DAPX_EVD_WAIT, false);
@@ -55,6 +56,7 @@ DAPX_COMMAND(dapx_cm_resolve, DAPX_CM_RESOLVE, true);
 DAPX_COMMAND(dapx_cm_query, DAPX_CM_QUERY, true);
 DAPX_COMMAND(dapx_cm_reject, DAPX_CM_REJECT, true);
 DAPX_COMMAND(dapx_cm_ack, DAPX_CM_ACK, true);
+DAPX_COMMAND(dapx_cm_take, DAPX_CM_TAKE, true);
 DAPX_COMMAND(dapx_rmr_create, DAPX_RMR_CREATE, true);
 DAPX_COMMAND(dapx_rmr_bind, DAPX_RMR_BIND, true);
 DAPX_COMMAND(dapx_rmr_query, DAPX_RMR_QUERY, true);

@@ -16,7 +16,7 @@ Result<void> check_layout(const ::dapx_ring_layout& layout, std::size_t entry_si
     const std::uint64_t end =
         layout.entries_off + std::uint64_t{layout.depth} * std::uint64_t{layout.stride};
     if (word_fits(layout.head_off) && word_fits(layout.tail_off) && word_fits(layout.flags_off) &&
-        layout.entries_off % alignof(std::uint64_t) == 0 &&
+        word_fits(layout.arm_off) && layout.entries_off % alignof(std::uint64_t) == 0 &&
         layout.stride % alignof(std::uint64_t) == 0 && layout.stride >= entry_size &&
         std::has_single_bit(layout.depth) && end <= layout.mmap_size)
         return {};

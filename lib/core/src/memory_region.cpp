@@ -23,4 +23,14 @@ Result<MemoryRegion> MemoryRegion::create(const Pd& pd, const void* addr, std::s
                         length);
 }
 
+Result<void> MemoryRegion::enable_xrc() noexcept
+{
+    ::dapx_mr_modify argument{};
+    argument.flags = DAPX_MR_XRC;
+    argument.mr = handle();
+    if (const int error = detail::command(fd(), argument); error != 0)
+        return std::unexpected(detail::explain_mr(error, length_, true, "DAPX_MR_MODIFY"));
+    return {};
+}
+
 } // namespace dapx

@@ -8,16 +8,16 @@ namespace dapx {
 
 Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd) noexcept
 {
-    return create(pd, options, evd, nullptr);
+    return create(pd, options, evd, nullptr, nullptr);
 }
 
 Result<Srq> Srq::create_xrc(const XrcDomain& domain, const Pd& pd, const Evd& evd,
-                            const Options& options) noexcept
+                            const Options& options, const Evd* async) noexcept
 {
-    return create(pd, options, &evd, &domain);
+    return create(pd, options, &evd, async, &domain);
 }
 
-Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd,
+Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd, const Evd* async,
                         const XrcDomain* domain) noexcept
 {
     const Context context = pd.context();
@@ -27,6 +27,7 @@ Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd,
     argument.max_sge = options.max_sge;
     argument.xrcd = domain != nullptr ? domain->handle() : 0;
     argument.evd = evd != nullptr ? evd->handle() : 0;
+    argument.async_evd = async != nullptr ? async->handle() : 0;
     argument.user_data = options.user_data;
     if (auto done = detail::command(context.fd(), argument, "cannot make a shared receive queue");
         !done)
@@ -66,6 +67,7 @@ Result<SrqInfo> Srq::query() const noexcept
         .pd = argument.out_pd,
         .xrc_domain = argument.out_xrcd,
         .evd = argument.out_evd,
+        .async_evd = argument.out_async_evd,
         .number = argument.out_srq_num,
         .depth = argument.out_depth,
         .max_sge = argument.out_max_sge,

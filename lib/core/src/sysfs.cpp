@@ -103,9 +103,19 @@ std::vector<std::string> port_netdevs(const std::string& device, const std::stri
 {
     const std::string path = class_path(device, sysfs);
     const std::string table = path + "/ports/" + port + "/gid_attrs/ndevs";
+    // A thousand entries, of which the kernel takes the first that is free: what lies behind so many
+    // empty ones is empty, too.
+    constexpr int hole = 128;
     std::vector<std::string> names;
-    for (const std::string& index : list_directory(table))
-        add_once(names, read_line(table + "/" + index));
+    std::error_code error;
+    for (int index = 0, empty = 0; empty < hole; ++index) {
+        const std::string entry = table + "/" + std::to_string(index);
+        const std::string name = read_line(entry);
+        if (name.empty() && !fs::exists(entry, error))
+            break;
+        empty = name.empty() ? empty + 1 : 0;
+        add_once(names, name);
+    }
     if (names.empty())
         add_once(names, read_line(path + "/parent"));
     if (names.empty() && read_line(path + "/node_type").starts_with("4"))

@@ -171,6 +171,19 @@ TEST_F(EndpointTest, NoReceiveRing)
     EXPECT_TRUE(other.reset());
 }
 
+TEST_F(EndpointTest, EventsGoWhereTheyAreSent)
+{
+    EXPECT_EQ(module.last<dapx_ep_create>(DAPX_EP_CREATE).async_evd, 0U);
+    const Evd async = Evd::create(context).value();
+    (void)Endpoint::create(pd, {.request = evd, .recv = &evd, .connect = nullptr, .async = async},
+                           {})
+        .value();
+    const auto argument = module.last<dapx_ep_create>(DAPX_EP_CREATE);
+    EXPECT_EQ(argument.connect_evd, 0U);
+    EXPECT_EQ(argument.async_evd, async.handle());
+    EXPECT_EQ(argument.request_evd, evd.handle());
+}
+
 TEST_F(EndpointTest, TooMuchIsRefusedBeforeTheRing)
 {
     const std::array<Segment, 4> segments{};

@@ -120,6 +120,7 @@ dapx_ring_layout FakeModule::lay_out(std::uint64_t offset, std::uint32_t mapping
     layout.head_off = ring_offset;
     layout.tail_off = ring_offset + 64;
     layout.flags_off = ring_offset + 128;
+    layout.arm_off = flaw == Flaw::arm_outside ? mapping_size : ring_offset + 192;
     layout.entries_off = ring_offset + ring_head;
     layout.stride = flaw == Flaw::short_stride ? 8 : stride;
     layout.depth = flaw == Flaw::odd_depth ? depth - 1 : depth;

@@ -69,6 +69,7 @@ public:
         [[nodiscard]] std::uint32_t* head() const { return word(layout.head_off); }
         [[nodiscard]] std::uint32_t* tail() const { return word(layout.tail_off); }
         [[nodiscard]] std::uint32_t* flags() const { return word(layout.flags_off); }
+        [[nodiscard]] std::uint32_t* armed() const { return word(layout.arm_off); }
         [[nodiscard]] std::byte* entry(std::uint32_t index) const
         {
             return base + layout.entries_off + std::size_t{index % layout.depth} * layout.stride;
@@ -85,7 +86,7 @@ public:
     void put_event(std::uint32_t evd, const dapx_event& event);
 
     /// What the next layouts get wrong, to see that the library refuses them.
-    enum class Flaw { none, outside, odd_depth, short_stride } flaw = Flaw::none;
+    enum class Flaw { none, outside, odd_depth, short_stride, arm_outside } flaw = Flaw::none;
 
     /// Events that DAPX_CM_QUERY says are not acknowledged.
     std::uint32_t unacked = 0;

@@ -150,6 +150,23 @@ TEST_F(ObjectTest, MemoryRegion)
     EXPECT_NE(refused.error().message().find("map it writable"), std::string::npos);
 }
 
+TEST_F(ObjectTest, MemoryRegionBecomesOneOfXrc)
+{
+    std::vector<std::uint64_t> memory(8);
+    auto region = MemoryRegion::create(pd, std::span(memory), Access::local_write).value();
+    ASSERT_TRUE(region.enable_xrc());
+    const auto argument = module.last<dapx_mr_modify>(DAPX_MR_MODIFY);
+    EXPECT_EQ(argument.mr, region.handle());
+    EXPECT_EQ(argument.flags, std::uint32_t{DAPX_MR_XRC});
+    module.fail_next(DAPX_MR_MODIFY, EFAULT);
+    const auto refused = region.enable_xrc();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().call(), "DAPX_MR_MODIFY");
+    EXPECT_EQ(refused.error().message(),
+              "cannot register 64 bytes of memory: not all of the memory is mapped");
+    EXPECT_TRUE(region);
+}
+
 TEST_F(ObjectTest, EvdPollsAcrossTheWrapAround)
 {
     Evd evd = Evd::create(context, {.depth = 4}).value();
@@ -256,6 +273,30 @@ TEST_F(ObjectTest, EvdResizeKeepsUnreadEvents)
     EXPECT_FALSE(evd.poll(event));
 }
 
+TEST_F(ObjectTest, EvdIsArmedWithoutACommand)
+{
+    Evd evd = Evd::create(context, {.depth = 4}).value();
+    ASSERT_TRUE(evd.set_eventfd_once(5));
+    const auto argument = module.last<dapx_evd_eventfd>(DAPX_EVD_EVENTFD);
+    EXPECT_EQ(argument.flags, std::uint32_t{DAPX_EVENTFD_ONCE});
+    EXPECT_EQ(argument.evd, evd.handle());
+    EXPECT_EQ(argument.fd, 5);
+    EXPECT_FALSE(evd.armed());
+    evd.arm();
+    EXPECT_TRUE(evd.armed());
+    EXPECT_EQ(*module.evd_ring(evd.handle()).armed(), 1U);
+    *module.evd_ring(evd.handle()).armed() = 0;
+    EXPECT_FALSE(evd.armed());
+    EXPECT_EQ(module.count(DAPX_EVD_EVENTFD), 1U);
+    EXPECT_EQ(module.count(DAPX_DOORBELL), 0U);
+    // In the new ring it is the new word.
+    ASSERT_TRUE(evd.resize(16));
+    evd.arm();
+    EXPECT_EQ(*module.evd_ring(evd.handle()).armed(), 1U);
+    ASSERT_TRUE(evd.set_eventfd(5));
+    EXPECT_EQ(module.last<dapx_evd_eventfd>(DAPX_EVD_EVENTFD).flags, 0U);
+}
+
 TEST_F(ObjectTest, EvdOutlivesItsHandleForReading)
 {
     Evd evd = Evd::create(context, {.depth = 4}).value();
@@ -268,8 +309,8 @@ TEST_F(ObjectTest, EvdOutlivesItsHandleForReading)
 
 TEST_F(ObjectTest, LayoutsThatMakeNoSenseAreRefused)
 {
-    for (const auto flaw :
-         {FakeModule::Flaw::outside, FakeModule::Flaw::odd_depth, FakeModule::Flaw::short_stride}) {
+    for (const auto flaw : {FakeModule::Flaw::outside, FakeModule::Flaw::odd_depth,
+                            FakeModule::Flaw::short_stride, FakeModule::Flaw::arm_outside}) {
         module.flaw = flaw;
         const std::size_t objects = module.objects().size();
         const auto evd = Evd::create(context, {.depth = 4});
@@ -332,6 +373,14 @@ TEST_F(ObjectTest, RequestIsAcknowledgedAndEmptyOnceAnswered)
     CmId request = CmId::request(listener, event).value();
     EXPECT_EQ(module.unacked, 0U);
     EXPECT_EQ(module.last<dapx_cm_ack>(DAPX_CM_ACK).cm, listener.handle());
+    ASSERT_TRUE(request.take(evd, 8));
+    const auto take = module.last<dapx_cm_take>(DAPX_CM_TAKE);
+    EXPECT_EQ(take.cm, request.handle());
+    EXPECT_EQ(take.evd, evd.handle());
+    EXPECT_EQ(take.user_data, 8U);
+    module.fail_next(DAPX_CM_TAKE, EBADFD);
+    EXPECT_EQ(request.take(evd).error().call(), "DAPX_CM_TAKE");
+    EXPECT_TRUE(request);
     const std::string reason = "no";
     module.fail_next(DAPX_CM_REJECT, EINVAL);
     EXPECT_FALSE(request.reject(std::as_bytes(std::span(reason))));

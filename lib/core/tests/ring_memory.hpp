@@ -15,7 +15,8 @@ public:
     static constexpr std::uint32_t head_off = 64;
     static constexpr std::uint32_t tail_off = 128;
     static constexpr std::uint32_t flags_off = 192;
-    static constexpr std::uint32_t entries_off = 256;
+    static constexpr std::uint32_t arm_off = 256;
+    static constexpr std::uint32_t entries_off = 320;
 
     RingMemory(std::uint32_t depth, std::uint32_t stride, std::uint32_t first_index = 0)
         : layout_{.mmap_offset = 0,
@@ -26,7 +27,7 @@ public:
                   .entries_off = entries_off,
                   .stride = stride,
                   .depth = depth,
-                  .__reserved = 0},
+                  .arm_off = arm_off},
           words_(layout_.mmap_size / sizeof(std::uint64_t))
     {
         *word(head_off) = first_index;
@@ -39,6 +40,7 @@ public:
     [[nodiscard]] std::uint32_t* head() { return word(head_off); }
     [[nodiscard]] std::uint32_t* tail() { return word(tail_off); }
     [[nodiscard]] std::uint32_t* flags() { return word(flags_off); }
+    [[nodiscard]] std::uint32_t* armed() { return word(arm_off); }
     [[nodiscard]] std::byte* entry(std::uint32_t index)
     {
         return base() + entries_off + std::size_t{index % layout_.depth} * layout_.stride;

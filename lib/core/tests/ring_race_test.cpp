@@ -106,6 +106,67 @@ TEST(RingRace, NoWakeUpOfTheModuleIsLost)
     RecordProperty("posts", static_cast<int>(posted));
 }
 
+TEST(RingRace, NoSignalToTheArmedIsLost)
+{
+    // The module shows an event, and signals if it finds the ring armed; the consumer arms, looks,
+    // and sleeps until the signal.
+    RingMemory memory(8, stride, 0xffffff00U);
+    std::atomic<std::uint64_t> signals{0};
+    std::atomic<std::uint64_t> allowed{0};
+    std::atomic<bool> stop{false};
+
+    std::thread module([&] {
+        std::uint32_t tail = *memory.tail();
+        std::uint64_t produced = 0;
+        std::uint32_t random = 7;
+        while (!stop.load(std::memory_order_relaxed)) {
+            if (produced == allowed.load(std::memory_order_acquire)) {
+                (void)spin_until([&] {
+                    return produced != allowed.load(std::memory_order_acquire) ||
+                           stop.load(std::memory_order_relaxed);
+                });
+                continue;
+            }
+            jitter(random);
+            std::memcpy(memory.entry(tail), &produced, sizeof(produced));
+            ++produced;
+            barrier::store_release(memory.tail(), ++tail);
+            barrier::full();
+            if (barrier::load_relaxed(memory.armed()) != 0) {
+                barrier::store_relaxed(memory.armed(), 0);
+                signals.fetch_add(1, std::memory_order_release);
+            }
+        }
+    });
+
+    EventRing ring(memory.base(), memory.layout());
+    std::uint64_t consumed = 0;
+    std::uint64_t slept = 0;
+    std::uint32_t random = 1;
+    bool lost = false;
+    const auto end = Clock::now() + duration;
+    while (!lost && Clock::now() < end) {
+        const std::uint64_t seen = signals.load(std::memory_order_acquire);
+        allowed.store(consumed + 1, std::memory_order_release);
+        jitter(random);
+        ring.arm();
+        if (ring.front() == nullptr) {
+            ++slept;
+            lost = !spin_until([&] { return signals.load(std::memory_order_acquire) != seen; });
+        }
+        lost = lost || !spin_until([&] { return ring.front() != nullptr; });
+        if (!lost) {
+            ring.pop();
+            ++consumed;
+        }
+    }
+    stop = true;
+    module.join();
+    EXPECT_FALSE(lost) << "after " << consumed << " events";
+    EXPECT_GT(slept, 0U);
+    RecordProperty("events", static_cast<int>(consumed));
+}
+
 TEST(RingRace, NoBacklogIsForgotten)
 {
     // The module puts in events, and holds back what finds no room; the consumer reads all, then

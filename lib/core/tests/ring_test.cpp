@@ -210,6 +210,25 @@ TEST(EventRing, ImpossibleTailGivesNoEvent)
     EXPECT_TRUE(ring.corrupted());
 }
 
+TEST(EventRing, QuietWhenNothingIsToBeDone)
+{
+    RingMemory memory(4, stride);
+    EventRing ring(memory.base(), memory.layout());
+    EXPECT_TRUE(ring.quiet());
+    produce(memory, 5);
+    EXPECT_FALSE(ring.quiet());
+    EXPECT_EQ(take(ring), 5U);
+    // BACKLOG may have been set before the module saw the head: backlog() has to be asked once.
+    EXPECT_FALSE(ring.quiet());
+    EXPECT_EQ(ring.front(), nullptr);
+    EXPECT_FALSE(ring.backlog());
+    EXPECT_TRUE(ring.quiet());
+    memory.set_flag(DAPX_RING_BACKLOG);
+    EXPECT_FALSE(ring.quiet());
+    memory.set_flag(DAPX_RING_DEAD);
+    EXPECT_TRUE(ring.quiet());
+}
+
 TEST(EventRing, BacklogOnlyOfALivingRing)
 {
     RingMemory memory(4, stride);
@@ -223,6 +242,33 @@ TEST(EventRing, BacklogOnlyOfALivingRing)
     EXPECT_TRUE(ring.dead());
 }
 
+TEST(EventRing, DropsSomeAndKeepsTheOrderOfOthers)
+{
+    const auto is_odd = [](const std::byte* entry) {
+        std::uint64_t value = 0;
+        std::memcpy(&value, entry, sizeof(value));
+        return value % 2 == 1;
+    };
+    RingMemory memory(8, stride, 0xfffffffcU);
+    EventRing ring(memory.base(), memory.layout());
+    ring.drop_if(is_odd);
+    EXPECT_EQ(ring.front(), nullptr);
+    for (const std::uint64_t value : {1, 2, 3, 4, 6, 7})
+        produce(memory, value);
+    ring.drop_if(is_odd);
+    EXPECT_EQ(ring.available(), 3U);
+    EXPECT_EQ(*memory.head(), 0xfffffffcU + 3);
+    for (const std::uint64_t value : {2U, 4U, 6U})
+        EXPECT_EQ(take(ring), value);
+    EXPECT_EQ(ring.front(), nullptr);
+    produce(memory, 9);
+    ring.drop_if(is_odd);
+    EXPECT_EQ(ring.front(), nullptr);
+    barrier::store_release(memory.tail(), *memory.tail() + 9);
+    ring.drop_if(is_odd);
+    EXPECT_TRUE(ring.corrupted());
+}
+
 TEST(EventRing, TellsEveryHalf)
 {
     RingMemory memory(8, stride);
@@ -234,6 +280,25 @@ TEST(EventRing, TellsEveryHalf)
         halves += ring.at_half() ? 1 : 0;
     }
     EXPECT_EQ(halves, 8);
+}
+
+TEST(EventRing, IsArmed)
+{
+    RingMemory memory(4, stride);
+    EventRing ring(memory.base(), memory.layout());
+    EXPECT_FALSE(ring.armed());
+    ring.arm();
+    EXPECT_TRUE(ring.armed());
+    EXPECT_EQ(*memory.armed(), 1U);
+    *memory.armed() = 0;
+    EXPECT_FALSE(ring.armed());
+    // A module without such signals.
+    dapx_ring_layout older = memory.layout();
+    older.arm_off = 0;
+    EventRing unarmed(memory.base(), older);
+    unarmed.arm();
+    EXPECT_FALSE(unarmed.armed());
+    EXPECT_EQ(*memory.head(), 0U);
 }
 
 TEST(EventRing, DepthOne)

@@ -40,6 +40,11 @@ public:
     [[nodiscard]] static Result<std::vector<Address>>
     of_device(const std::string& device, const std::string& sysfs = "/sys") noexcept;
 
+    /// The same of these network interfaces, for who knows the device's: that takes reading its GID
+    /// table, which sysfs has in some hundred files.
+    [[nodiscard]] static std::vector<Address>
+    of_interfaces(const std::vector<std::string>& names) noexcept;
+
     /// An address of @p device that can be the source of a connection to @p destination: of its
     /// family, link-local if and only if that is, of its scope, and not the destination itself
     /// if there is another. The kernel takes the source

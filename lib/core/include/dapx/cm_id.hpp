@@ -33,9 +33,9 @@ struct CmInfo {
     CmState state{};
     std::uint32_t endpoint = 0; ///< that uses it, or is reserved or made for the request; or 0
     std::uint32_t evd = 0;      ///< where its events go
-    std::uint32_t requests = 0; ///< listener: requests that wait for an answer
+    std::uint32_t requests = 0; ///< listener: that wait for an answer, and were not taken
     std::uint32_t unacked = 0;  ///< events that are not acknowledged
-    std::uint32_t listener = 0; ///< request: handle of the listener
+    std::uint32_t listener = 0; ///< request: handle of the listener; 0 once it was taken
     std::uint64_t user_data = 0;
     std::vector<std::byte> private_data; ///< request: the peer's; may have zeroes at the end
     bool xrc = false; ///< request: of an XRC endpoint, for XrcQp::accept(), not Endpoint::accept()
@@ -46,7 +46,7 @@ struct CmInfo {
 /// A connection manager id: a listener, an active side, or a connection request that waits.
 ///
 /// Move-only. The destructor acknowledges what is not acknowledged; it rejects what waits on a
-/// listener, and a request itself. While an endpoint uses the id (CmState::attached) it cannot be
+/// listener and was not taken, and a request itself. While an endpoint uses the id (CmState::attached) it cannot be
 /// freed: destroy the endpoint first.
 ///
 /// Thread safety: any thread at any time, except while the object is moved or destroyed.
@@ -61,6 +61,16 @@ public:
     /// acknowledges that event to the listener, @p listener. To be done once for each such event.
     /// Errors: ENOENT (it is gone: the peer gave up).
     [[nodiscard]] static Result<CmId> request(CmId& listener, const Event& event) noexcept;
+
+    /// Makes a request an id of its own, which has no more to do with its listener: that does not
+    /// count it any more, and may be freed before it. If the peer gives up before the answer, or has
+    /// done so, CmEvent::request_ended tells; but iWARP devices say nothing of it. To be
+    /// acknowledged by ack().
+    /// @param evd where its events go from now on; used until this object is freed.
+    /// @param user_data comes with each of its events.
+    /// Errors: EBADFD (no request, answered, or taken already), EINVAL (the listener has an endpoint
+    /// for it), ENOENT, EIO. Source: DAPX_CM_TAKE.
+    [[nodiscard]] Result<void> take(const Evd& evd, std::uint64_t user_data = 0) noexcept;
 
     /// Gives it a local address of the device; port 0 for any free one: local_address() tells.
     /// Errors: EADDRINUSE, EADDRNOTAVAIL (another device's), EBADFD. Source: DAPX_CM_BIND.

@@ -62,6 +62,7 @@ struct DeviceAttributes {
     std::uint16_t max_connect_data = 0; ///< bytes of private data of a connect
     std::uint16_t max_accept_data = 0;  ///< of an accept
     std::uint16_t max_reject_data = 0;  ///< of a reject
+    std::uint16_t active_mtu = 0;       ///< bytes of data in a packet, of the first port now
 };
 
 /// What a handle names. Source: struct dapx_query_object.

@@ -15,7 +15,9 @@
 #include <dapx/flags.hpp>
 #include <dapx/mapping.hpp>
 #include <dapx/memory_region.hpp>
+#include <dapx/monitor.hpp>
 #include <dapx/object.hpp>
+#include <dapx/object_list.hpp>
 #include <dapx/object_type.hpp>
 #include <dapx/pd.hpp>
 #include <dapx/post.hpp>

@@ -66,6 +66,7 @@ struct EndpointInfo {
     std::uint32_t request_evd = 0;
     std::uint32_t recv_evd = 0;
     std::uint32_t connect_evd = 0;
+    std::uint32_t async_evd = 0; ///< 0: connect_evd
     std::uint32_t cm = 0;
     EndpointOptions options; ///< sizes as they came out, and user_data
     std::uint32_t qp_num = 0;
@@ -108,11 +109,31 @@ class ToSrq;
 /// these two beside each other and beside everything else; the other functions from any thread.
 class DAPX_EXPORT Endpoint : public Object, public Poster<Endpoint> {
 public:
+    /// An EVD, or nullptr for none.
+    class EvdOrNone {
+    public:
+        EvdOrNone(const Evd& evd) noexcept : evd_(&evd) {}
+        EvdOrNone(const Evd* evd) noexcept : evd_(evd) {}
+        EvdOrNone(std::nullptr_t) noexcept {}
+
+        /// Its handle; 0 for none.
+        [[nodiscard]] std::uint32_t handle() const noexcept
+        {
+            return evd_ != nullptr ? evd_->handle() : 0;
+        }
+
+    private:
+        const Evd* evd_ = nullptr;
+    };
+
     /// Where the events of an endpoint go; may be one and the same.
     struct Evds {
         const Evd& request; ///< completions of requests
         const Evd* recv;    ///< completions of receives; nullptr if it has none
-        const Evd& connect; ///< connection events
+        /// Connection events; nullptr for nowhere. Then, until modify() sets one, it can be
+        /// connected by exchange of QP numbers only.
+        EvdOrNone connect;
+        EvdOrNone async = nullptr; ///< AsyncEvent::ep_error; nullptr for connect
     };
 
     /// @param srq where receives come from; nullptr for a ring of its own.
@@ -214,6 +235,8 @@ public:
 
     /// Requests that the ring holds.
     [[nodiscard]] std::uint32_t send_depth() const noexcept { return send_ring_.depth(); }
+    /// Requests that can be posted now. Thread safety: the poster.
+    [[nodiscard]] std::uint32_t send_room() const noexcept { return send_ring_.room(); }
     /// Receives that the ring holds; 0 if it has none.
     [[nodiscard]] std::uint32_t recv_depth() const noexcept { return recv_queue_.ring().depth(); }
 

@@ -85,6 +85,11 @@ public:
         return true;
     }
 
+    /// True if poll() would say false and has nothing to do: a few loads. False when in doubt, as
+    /// between the last event and the first empty poll(). Thread safety: any thread, beside the
+    /// consumer, but not beside resize().
+    [[nodiscard]] bool quiet() const noexcept { return ring_.quiet(); }
+
     /// Takes up to events.size() events; returns how many. Otherwise as poll(Event&).
     [[nodiscard]] std::size_t poll(std::span<Event> events) noexcept
     {
@@ -92,6 +97,17 @@ public:
         while (count < events.size() && poll(events[count]))
             ++count;
         return count;
+    }
+
+    /// Takes out what is in the ring of the object with this handle, so that nobody reads it any more:
+    /// for who has freed that object, as no events of it come then. Thread safety: the consumer.
+    void drop(std::uint32_t handle) noexcept
+    {
+        ring_.drop_if([handle](const std::byte* entry) {
+            ::dapx_event event;
+            std::memcpy(&event, entry, sizeof(event));
+            return event.handle == handle;
+        });
     }
 
     /// Waits until at least @p threshold events are in the ring; takes none.
@@ -132,7 +148,23 @@ public:
     /// Source: DAPX_EVD_EVENTFD.
     [[nodiscard]] Result<void> set_eventfd(int eventfd) noexcept;
 
-    /// Replaces the ring by one of @p depth entries (rounded up); unread events stay.
+    /// Has an eventfd(2) signalled by the next event after each arm(), once. As set_eventfd()
+    /// otherwise, which it replaces.
+    /// Errors: EOPNOTSUPP (older module), EBADF or EINVAL (no eventfd). Thread safety: any thread.
+    /// Source: DAPX_EVD_EVENTFD with DAPX_EVENTFD_ONCE.
+    [[nodiscard]] Result<void> set_eventfd_once(int eventfd) noexcept;
+
+    /// Has the next event signal the eventfd of set_eventfd_once(). Events that are there already
+    /// do not: poll until there is none before sleeping. No system call.
+    /// Thread safety: any thread, beside the consumer, but not beside resize().
+    void arm() noexcept { ring_.arm(); }
+
+    /// True if arm() was called, and no event has signalled since. No system call.
+    /// Thread safety: as arm().
+    [[nodiscard]] bool armed() const noexcept { return ring_.armed(); }
+
+    /// Replaces the ring by one of @p depth entries (rounded up); unread events stay, and so does
+    /// what arm() asked for.
     /// Errors: EBUSY (more events than that in the ring), EINVAL, ENOMEM; nothing changed then.
     /// Thread safety: the consumer. Source: DAPX_EVD_RESIZE.
     [[nodiscard]] Result<void> resize(std::uint32_t depth) noexcept;

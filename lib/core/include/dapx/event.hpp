@@ -70,6 +70,7 @@ enum class CmEvent : std::uint32_t {
     addr_error = DAPX_CM_ADDR_ERROR,
     route_resolved = DAPX_CM_ROUTE_RESOLVED,
     route_error = DAPX_CM_ROUTE_ERROR,
+    request_ended = DAPX_CM_REQUEST_ENDED, ///< the peer of a request that was taken gave up
 };
 
 /// Source: enum dapx_async_event.
@@ -139,9 +140,9 @@ public:
 
     /// Completion: as posted.
     [[nodiscard]] std::uint64_t wr_id() const noexcept { return raw_.completion.wr_id; }
-    /// Completion: how it ended. What follows is valid only with Status::success.
+    /// Completion: how it ended.
     [[nodiscard]] Status status() const noexcept { return Status{raw_.completion.status}; }
-    /// Completion: what it was.
+    /// Completion: what it was. What follows is valid only with Status::success.
     [[nodiscard]] Opcode opcode() const noexcept { return Opcode{raw_.completion.opcode}; }
     /// Completion: bytes received or read.
     [[nodiscard]] std::uint32_t byte_len() const noexcept { return raw_.completion.byte_len; }

@@ -62,6 +62,11 @@ public:
         return create(pd, memory.data(), memory.size_bytes(), access, user_data, flags);
     }
 
+    /// Makes it one that is also for XRC, as RegionFlags::xrc does at its creation; no effect if it is
+    /// already. What was posted before may not find it so. On failure it stays what it was.
+    /// Errors: as create(), and ENOENT (freed). Thread safety: any thread. Source: DAPX_MR_MODIFY.
+    [[nodiscard]] Result<void> enable_xrc() noexcept;
+
     /// Start of the memory.
     [[nodiscard]] std::uint64_t addr() const noexcept { return addr_; }
 

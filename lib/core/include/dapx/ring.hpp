@@ -35,6 +35,12 @@ inline std::uint32_t load_relaxed(const std::uint32_t* p) noexcept
     return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
+/// Writes such a word.
+inline void store_relaxed(std::uint32_t* p, std::uint32_t value) noexcept
+{
+    __atomic_store_n(p, value, __ATOMIC_RELAXED);
+}
+
 /// Store-load barrier: a store before it is visible before a load behind it is done. The only one
 /// that x86 needs an instruction for.
 inline void full() noexcept
@@ -121,6 +127,13 @@ public:
         return next_ - barrier::load_acquire(head_);
     }
 
+    /// Entries that can be staged now; more if the module takes some meanwhile.
+    [[nodiscard]] std::uint32_t room() const noexcept
+    {
+        const std::uint32_t used = pending();
+        return used < depth_ ? depth_ - used : 0;
+    }
+
     /// True if nobody looks at this ring any more.
     [[nodiscard]] bool dead() const noexcept
     {
@@ -168,6 +181,8 @@ public:
         : head_(reinterpret_cast<std::uint32_t*>(base + layout.head_off)),
           tail_(reinterpret_cast<const std::uint32_t*>(base + layout.tail_off)),
           flags_(reinterpret_cast<const std::uint32_t*>(base + layout.flags_off)),
+          armed_(layout.arm_off == 0 ? nullptr
+                                     : reinterpret_cast<std::uint32_t*>(base + layout.arm_off)),
           entries_(base + layout.entries_off), stride_(layout.stride), depth_(layout.depth),
           next_(barrier::load_relaxed(head_)), tail_seen_(next_), ordered_(next_)
     {
@@ -190,16 +205,35 @@ public:
             if (next_ == tail)
                 return nullptr;
         }
-        return entries_ + static_cast<std::size_t>(next_ & (depth_ - 1)) * stride_;
+        return entry(next_);
     }
 
     /// Gives the entry of front() back.
     void pop() noexcept
     {
-        ++next_;
+        barrier::store_relaxed(&next_, next_ + 1);
         // Release: the event was read before its entry is free. Partner: the module's acquire of
         // head before it writes a new event there.
         barrier::store_release(head_, next_);
+    }
+
+    /// Takes out the events that can be read now and for which @p is_dropped (entry) says so; the order
+    /// of the others stays.
+    template <class Predicate> void drop_if(Predicate is_dropped) noexcept
+    {
+        const std::uint32_t tail = barrier::load_acquire(tail_);
+        if (tail - next_ > depth_)
+            return;
+        tail_seen_ = tail;
+        // Those that stay move up, the last one first. Entries of events are this side's until pop().
+        std::uint32_t to = tail;
+        for (std::uint32_t from = tail; from != next_;) {
+            const std::byte* event = entry(--from);
+            if (!is_dropped(event) && --to != from)
+                std::memcpy(entry(to), event, stride_);
+        }
+        while (next_ != to)
+            pop();
     }
 
     /// For an empty ring: true if events wait in the module, to be asked for by DAPX_DOORBELL.
@@ -210,7 +244,8 @@ public:
             // BACKLOG, full barrier, reads the head once more. Once for each head is enough: it
             // is between moving the head and going to sleep that the flag must not be missed.
             barrier::full();
-            ordered_ = next_;
+            // Release: who sees it in quiet() reads BACKLOG behind that barrier.
+            barrier::store_release(&ordered_, next_);
         }
         return backlog_hint();
     }
@@ -221,6 +256,34 @@ public:
     {
         return (barrier::load_relaxed(flags_) & (DAPX_RING_BACKLOG | DAPX_RING_DEAD)) ==
                DAPX_RING_BACKLOG;
+    }
+
+    /// True if front() would say nullptr and backlog() false, by nothing but loads. Any thread, beside
+    /// the one that consumes. False when in doubt: so after each pop(), until backlog() was asked.
+    [[nodiscard]] bool quiet() const noexcept
+    {
+        const std::uint32_t next = barrier::load_acquire(&ordered_);
+        // In this order: what another thread takes meanwhile makes the indices differ.
+        return barrier::load_acquire(tail_) == next && barrier::load_relaxed(&next_) == next &&
+               !backlog_hint();
+    }
+
+    /// Asks for a signal by the next event. Who then finds the ring empty will be signalled. Without
+    /// effect on a ring of a module that has no such signals.
+    void arm() noexcept
+    {
+        if (armed_ == nullptr)
+            return;
+        barrier::store_relaxed(armed_, 1);
+        // Full: armed must be visible before the ring is looked at. Partner: the module shows an
+        // event, full barrier, reads armed.
+        barrier::full();
+    }
+
+    /// True if arm() was called, and no event has signalled since.
+    [[nodiscard]] bool armed() const noexcept
+    {
+        return armed_ != nullptr && barrier::load_relaxed(armed_) != 0;
     }
 
     /// True after every half ring of pop()s.
@@ -246,9 +309,15 @@ public:
     }
 
 private:
+    [[nodiscard]] std::byte* entry(std::uint32_t index) const noexcept
+    {
+        return entries_ + static_cast<std::size_t>(index & (depth_ - 1)) * stride_;
+    }
+
     std::uint32_t* head_ = nullptr;
     const std::uint32_t* tail_ = nullptr;
     const std::uint32_t* flags_ = nullptr;
+    std::uint32_t* armed_ = nullptr;
     std::byte* entries_ = nullptr;
     std::uint32_t stride_ = 0;
     std::uint32_t depth_ = 0;

@@ -37,11 +37,12 @@ public:
     /// bound to. Takes its place among the requests of @p endpoint, and publishes those that were
     /// posted with Doorbell::later: when all of them are done it completes on the request EVD
     /// (Opcode::rmr_bind, @p wr_id), and what is posted later waits for it.
-    /// @param access remote rights only, within those of @p region.
+    /// @param access remote rights only. To write, and for atomics, @p region needs
+    ///               Access::local_write; it needs no remote rights itself.
     /// @param flags  SendFlags::signalled, or none: then only a failure completes with an event.
     /// @return what the peer has to know; valid from the completion on. A new key each time.
-    /// Errors: EBADFD (not connected), EINVAL (outside the region; another PD), EACCES (more than
-    /// the region's rights), EOVERFLOW, EOPNOTSUPP (local rights), EAGAIN (too many binds wait),
+    /// Errors: EBADFD (not connected), EINVAL (outside the region; another PD), EACCES (to write a
+    /// region that may not be written), EOVERFLOW, EOPNOTSUPP (local rights), EAGAIN (too many binds wait),
     /// EFAULT (not mapped any more), ENOMEM (also RLIMIT_MEMLOCK), ENOENT, EIO.
     /// Thread safety: that of posting to @p endpoint. Source: DAPX_RMR_BIND.
     [[nodiscard]] Result<RemoteAddress> bind(Endpoint& endpoint, std::uint64_t wr_id,

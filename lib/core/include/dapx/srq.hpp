@@ -15,10 +15,11 @@ struct SrqInfo {
     std::uint32_t pd = 0;
     std::uint32_t xrc_domain = 0; ///< 0: a plain one
     std::uint32_t evd = 0;
-    std::uint32_t number = 0;  ///< as Srq::number()
-    std::uint32_t depth = 0;   ///< receives that the ring holds
-    std::uint32_t max_sge = 0; ///< segments of a receive
-    std::uint32_t limit = 0;   ///< 0: none, or its event has come
+    std::uint32_t async_evd = 0; ///< where its asynchronous events go
+    std::uint32_t number = 0;    ///< as Srq::number()
+    std::uint32_t depth = 0;     ///< receives that the ring holds
+    std::uint32_t max_sge = 0;   ///< segments of a receive
+    std::uint32_t limit = 0;     ///< 0: none, or its event has come
 };
 
 /// A shared receive queue: one ring of receives for many endpoints; or one of an XRC domain, whose
@@ -46,11 +47,12 @@ public:
     /// and name number(). Its receives, and what peers read and write by way of it, are memory of
     /// @p pd that was registered with RegionFlags::xrc. Domain, PD and EVD are used until it is
     /// freed.
-    /// @param evd where its receives complete, with Event::is_xrc() and Options::user_data, and
-    ///            where its asynchronous events go.
+    /// @param evd where its receives complete, with Event::is_xrc() and Options::user_data.
+    /// @param async where its asynchronous events go; nullptr for @p evd, too.
     /// Errors: EINVAL, EDQUOT, ENOMEM, EIO. Thread safety: any thread. Source: DAPX_SRQ_CREATE.
     [[nodiscard]] static Result<Srq> create_xrc(const XrcDomain& domain, const Pd& pd,
-                                                const Evd& evd, const Options& options) noexcept;
+                                                const Evd& evd, const Options& options,
+                                                const Evd* async = nullptr) noexcept;
 
     /// Posts a receive of any endpoint of this queue. As Endpoint::post_recv().
     Post post_recv(std::uint64_t wr_id, std::span<const Segment> segments,
@@ -98,7 +100,7 @@ private:
     }
 
     [[nodiscard]] static Result<Srq> create(const Pd& pd, const Options& options, const Evd* evd,
-                                            const XrcDomain* domain) noexcept;
+                                            const Evd* async, const XrcDomain* domain) noexcept;
 
     Mapping mapping_;
     ReceiveQueue queue_;

@@ -13,6 +13,8 @@
 	_a < _b ? _a : _b;	\
 })
 #define min_t(type, a, b) min((type)(a), (type)(b))
+/* To a power of two. */
+#define ALIGN(x, a) (((x) + (__typeof__(x))(a) - 1) & ~((__typeof__(x))(a) - 1))
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define cpu_to_le16(x) ((__le16)(x))

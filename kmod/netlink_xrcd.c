@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: which XRC domains there are, and what is in them, by generic netlink
+ *
+ * A dump is as many messages as it takes. Between two of them nothing is held, and what
+ * is remembered are numbers, which stay in order whatever comes and goes: so what is
+ * there all the time is told once, and nothing is looked for that may be gone.
+ */
+#include <linux/dcache.h>
+#include <linux/limits.h>
+#include <linux/slab.h>
+
+#include "netlink.h"
+
+/* Where to go on; in cb->ctx. */
+struct dapx_xrcd_cursor {
+	u32 domain;			/* id; all before it are done */
+	bool begun;			/* the head of this one was told ... */
+	unsigned int list;		/* ... and its lists before this ... */
+	u64 item;			/* ... and of this all up to this serial number */
+};
+
+struct dapx_xrcd_dump {
+	struct dapx_netlink_reader reader;
+	struct sk_buff *skb;
+	struct netlink_callback *cb;
+	struct dapx_xrcd_cursor *cursor;
+	char *path;			/* room for one */
+	struct dapx_xrc_domain *domain;	/* with its lock */
+};
+
+static bool dapx_xrcd_visible(struct dapx_xrcd_dump *dump)
+{
+	struct dapx_xrcd *xrcd;
+
+	lockdep_assert_held(&dump->domain->lock);
+	/* While somebody has it open, its device and its path are there. */
+	if (list_empty(&dump->domain->xrcds) ||
+	    !dapx_netlink_sees_device(&dump->reader, dump->domain->dev->ibdev))
+		return false;
+	list_for_each_entry(xrcd, &dump->domain->xrcds, entry)
+		if (dapx_netlink_sees(&dump->reader, xrcd->obj.ctx))
+			return true;
+	return false;
+}
+
+static int dapx_xrcd_put_opens(struct dapx_xrcd_dump *dump)
+{
+	struct sk_buff *skb = dump->skb;
+	struct dapx_context *ctx;
+	struct dapx_xrcd *xrcd;
+	struct nlattr *nest;
+
+	list_for_each_entry(xrcd, &dump->domain->xrcds, entry) {
+		ctx = xrcd->obj.ctx;
+		if (xrcd->serial <= dump->cursor->item || !dapx_netlink_sees(&dump->reader, ctx))
+			continue;
+		nest = nla_nest_start(skb, DAPX_XRCD_ATTR_OPEN);
+		if (!nest)
+			return -EMSGSIZE;
+		if (dapx_netlink_put_process(&dump->reader, skb, ctx, DAPX_XRCD_OPEN_PID,
+					     DAPX_XRCD_OPEN_NAME)) {
+			nla_nest_cancel(skb, nest);
+			return -EMSGSIZE;
+		}
+		nla_nest_end(skb, nest);
+		dump->cursor->item = xrcd->serial;
+	}
+	return 0;
+}
+
+static int dapx_xrcd_put_srqs(struct dapx_xrcd_dump *dump)
+{
+	struct sk_buff *skb = dump->skb;
+	struct dapx_context *ctx;
+	struct dapx_srq *srq;
+	struct nlattr *nest;
+
+	list_for_each_entry(srq, &dump->domain->srqs, entry) {
+		ctx = srq->obj.ctx;
+		if (srq->serial <= dump->cursor->item || !dapx_netlink_sees(&dump->reader, ctx))
+			continue;
+		nest = nla_nest_start(skb, DAPX_XRCD_ATTR_SRQ);
+		if (!nest)
+			return -EMSGSIZE;
+		if (nla_put_u32(skb, DAPX_XRCD_SRQ_NUMBER, srq->number) ||
+		    nla_put_u32(skb, DAPX_XRCD_SRQ_PID, dapx_netlink_pid(&dump->reader, ctx))) {
+			nla_nest_cancel(skb, nest);
+			return -EMSGSIZE;
+		}
+		nla_nest_end(skb, nest);
+		dump->cursor->item = srq->serial;
+	}
+	return 0;
+}
+
+static int dapx_xrcd_put_qp(const struct dapx_xrc_qp_info *info, void *context)
+{
+	struct dapx_xrcd_dump *dump = context;
+	struct sk_buff *skb = dump->skb;
+	struct nlattr *nest;
+
+	if (!dump->reader.all && !info->own)
+		return 0;
+	nest = nla_nest_start(skb, DAPX_XRCD_ATTR_QP);
+	if (!nest)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, DAPX_XRCD_QP_NUMBER, info->qp_num) ||
+	    nla_put_u32(skb, DAPX_XRCD_QP_STATE, info->state) ||
+	    nla_put_u32(skb, DAPX_XRCD_QP_REGISTRATIONS, info->registrations) ||
+	    nla_put_u64_64bit(skb, DAPX_XRCD_QP_MESSAGES, info->messages, DAPX_XRCD_QP_PAD) ||
+	    nla_put_u64_64bit(skb, DAPX_XRCD_QP_NOT_READY, info->not_ready, DAPX_XRCD_QP_PAD)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(skb, nest);
+	dump->cursor->item = info->serial;
+	return 0;
+}
+
+static int dapx_xrcd_put_qps(struct dapx_xrcd_dump *dump)
+{
+	return dapx_xrc_qps_each(dump->domain, dump->cursor->item, dump->reader.user,
+				 dapx_xrcd_put_qp, dump);
+}
+
+static int dapx_xrcd_count_qp(const struct dapx_xrc_qp_info *info, void *context)
+{
+	++*(u32 *)context;
+	return 0;
+}
+
+static u32 dapx_xrcd_count(const struct list_head *list)
+{
+	struct list_head *entry;
+	u32 count = 0;
+
+	list_for_each(entry, list)
+		count++;
+	return count;
+}
+
+/* What is told of a domain once. */
+static int dapx_xrcd_put_head(struct dapx_xrcd_dump *dump)
+{
+	struct dapx_xrc_domain *domain = dump->domain;
+	struct sk_buff *skb = dump->skb;
+	const char *path;
+	u32 qps = 0;
+
+	if (domain->path.mnt) {
+		path = d_path(&domain->path, dump->path, PATH_MAX);
+		if (nla_put_string(skb, DAPX_XRCD_ATTR_PATH, IS_ERR(path) ? "" : path))
+			return -EMSGSIZE;
+	}
+	dapx_xrc_qps_each(domain, 0, dump->reader.user, dapx_xrcd_count_qp, &qps);
+	if (nla_put_string(skb, DAPX_XRCD_ATTR_DEVICE, domain->dev->name) ||
+	    nla_put_u32(skb, DAPX_XRCD_ATTR_OPENS, dapx_xrcd_count(&domain->xrcds)) ||
+	    nla_put_u32(skb, DAPX_XRCD_ATTR_SRQS, dapx_xrcd_count(&domain->srqs)) ||
+	    nla_put_u32(skb, DAPX_XRCD_ATTR_QPS, qps) ||
+	    (!dump->reader.all && nla_put_flag(skb, DAPX_XRCD_ATTR_PARTIAL)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int (*const dapx_xrcd_lists[])(struct dapx_xrcd_dump *dump) = {
+	dapx_xrcd_put_opens,
+	dapx_xrcd_put_srqs,
+	dapx_xrcd_put_qps,
+};
+
+static int dapx_xrcd_put_lists(struct dapx_xrcd_dump *dump)
+{
+	struct dapx_xrcd_cursor *cursor = dump->cursor;
+	int ret;
+
+	for (; cursor->list < ARRAY_SIZE(dapx_xrcd_lists); cursor->list++, cursor->item = 0) {
+		ret = dapx_xrcd_lists[cursor->list](dump);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* One message of a domain, with as much of it as there is room for; -EMSGSIZE: not all. */
+static int dapx_xrcd_put_domain(struct dapx_xrcd_dump *dump)
+{
+	struct netlink_callback *cb = dump->cb;
+	struct sk_buff *skb = dump->skb;
+	void *header;
+	int ret;
+
+	header = dapx_netlink_put_header(skb, cb, DAPX_GENL_CMD_XRCD_GET);
+	if (!header)
+		return -EMSGSIZE;
+	ret = nla_put_u32(skb, DAPX_XRCD_ATTR_ID, dump->domain->id);
+	if (!ret && !dump->cursor->begun)
+		ret = dapx_xrcd_put_head(dump);
+	if (ret) {
+		genlmsg_cancel(skb, header);
+		return ret;
+	}
+	dump->cursor->begun = true;
+	ret = dapx_xrcd_put_lists(dump);
+	genlmsg_end(skb, header);
+	return ret;
+}
+
+int dapx_netlink_xrcd_start(struct netlink_callback *cb)
+{
+	/* A head with the longest path finds room in an empty message. */
+	cb->min_dump_alloc = PATH_MAX + 512;
+	return 0;
+}
+
+int dapx_netlink_xrcd_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct dapx_xrcd_cursor *cursor = (struct dapx_xrcd_cursor *)cb->ctx;
+	struct dapx_xrcd_dump dump = {
+		.skb = skb,
+		.cb = cb,
+		.cursor = cursor,
+	};
+	int ret = 0;
+
+	BUILD_BUG_ON(sizeof(*cursor) > sizeof(cb->ctx));
+	dapx_netlink_reader_init(&dump.reader, cb);
+	dump.path = kmalloc(PATH_MAX, GFP_KERNEL);
+	if (!dump.path)
+		return -ENOMEM;
+
+	/* Not 0, which is none. */
+	cb->seq = (u32)dapx_xrc_changes() ?: 1;
+	while (!ret) {
+		dump.domain = dapx_xrc_domain_next(cursor->domain);
+		if (!dump.domain)
+			break;
+		if (dump.domain->id != cursor->domain)
+			*cursor = (struct dapx_xrcd_cursor) { .domain = dump.domain->id };
+		mutex_lock(&dump.domain->lock);
+		if (dapx_xrcd_visible(&dump))
+			ret = dapx_xrcd_put_domain(&dump);
+		mutex_unlock(&dump.domain->lock);
+		if (!ret)
+			*cursor = (struct dapx_xrcd_cursor) { .domain = dump.domain->id + 1 };
+		dapx_xrc_domain_put(dump.domain);
+		cond_resched();
+	}
+	kfree(dump.path);
+	/* Without room left: the rest comes in the next message. */
+	return skb->len ?: ret;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "rdma_netlink.hpp"
+
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <rdma/rdma_netlink.h>
+
+namespace tools {
+
+namespace {
+
+struct FreeSocket {
+    void operator()(::nl_sock* socket) const noexcept { ::nl_socket_free(socket); }
+};
+struct FreeMessage {
+    void operator()(::nl_msg* message) const noexcept { ::nlmsg_free(message); }
+};
+using Message = std::unique_ptr<::nl_msg, FreeMessage>;
+
+/// Attributes of an answer, by number.
+using Attributes = ::nlattr* [RDMA_NLDEV_ATTR_MAX];
+using Take = std::function<void(Attributes&)>;
+
+dapx::Error failed(int code)
+{
+    return {code, "RDMA netlink", std::generic_category().message(code)};
+}
+
+Message request(int command, int flags)
+{
+    return Message(::nlmsg_alloc_simple(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command), flags));
+}
+
+/// libnl's errors are fewer than the kernel's, of which each has a meaning here.
+int take_error(::sockaddr_nl* /*from*/, ::nlmsgerr* error, void* code) noexcept
+{
+    *static_cast<int*>(code) = -error->error;
+    return NL_STOP;
+}
+
+int take_answer(::nl_msg* message, void* take)
+{
+    Attributes attributes{};
+    if (::nlmsg_parse(::nlmsg_hdr(message), 0, attributes, RDMA_NLDEV_ATTR_MAX - 1, nullptr) == 0)
+        (*static_cast<Take*>(take))(attributes);
+    return NL_OK;
+}
+
+/// Sends @p message, and hands what comes back to @p take; without it, waits for the kernel's word
+/// that it is done.
+dapx::Result<void> query(const Message& message, Take take)
+{
+    const std::unique_ptr<::nl_sock, FreeSocket> socket(::nl_socket_alloc());
+    if (!socket || !message)
+        return std::unexpected(failed(ENOMEM));
+    if (::nl_connect(socket.get(), NETLINK_RDMA) < 0)
+        return std::unexpected(failed(EPROTONOSUPPORT));
+    int code = 0;
+    ::nl_socket_modify_err_cb(socket.get(), NL_CB_CUSTOM, take_error, &code);
+    ::nl_socket_modify_cb(socket.get(), NL_CB_VALID, NL_CB_CUSTOM, take_answer, &take);
+    int error = ::nl_send_auto(socket.get(), message.get());
+    if (error >= 0)
+        error = take ? ::nl_recvmsgs_default(socket.get()) : ::nl_wait_for_ack(socket.get());
+    if (code != 0 || error < 0)
+        return std::unexpected(failed(code != 0 ? code : EPROTO));
+    return {};
+}
+
+} // namespace
+
+dapx::Result<void> new_rdma_link(const std::string& name, const std::string& type,
+                                 const std::string& netdev)
+{
+    const Message message = request(RDMA_NLDEV_CMD_NEWLINK, 0);
+    if (!message || ::nla_put_string(message.get(), RDMA_NLDEV_ATTR_DEV_NAME, name.c_str()) < 0 ||
+        ::nla_put_string(message.get(), RDMA_NLDEV_ATTR_LINK_TYPE, type.c_str()) < 0 ||
+        ::nla_put_string(message.get(), RDMA_NLDEV_ATTR_NDEV_NAME, netdev.c_str()) < 0)
+        return std::unexpected(failed(ENOMEM));
+    return query(message, nullptr);
+}
+
+dapx::Result<void> delete_rdma_link(const std::string& name)
+{
+    // The kernel wants the number of the device.
+    std::optional<std::uint32_t> index;
+    const auto listed = query(request(RDMA_NLDEV_CMD_GET, NLM_F_DUMP), [&](Attributes& attributes) {
+        const ::nlattr* number = attributes[RDMA_NLDEV_ATTR_DEV_INDEX];
+        const ::nlattr* called = attributes[RDMA_NLDEV_ATTR_DEV_NAME];
+        if (number != nullptr && called != nullptr && ::nla_get_string(called) == name)
+            index = ::nla_get_u32(number);
+    });
+    if (!listed)
+        return listed;
+    if (!index)
+        return std::unexpected(failed(ENODEV));
+    const Message message = request(RDMA_NLDEV_CMD_DELLINK, 0);
+    if (!message || ::nla_put_u32(message.get(), RDMA_NLDEV_ATTR_DEV_INDEX, *index) < 0)
+        return std::unexpected(failed(ENOMEM));
+    return query(message, nullptr);
+}
+
+dapx::Result<bool> rdma_devices_shared()
+{
+    bool shared = true;
+    const auto asked = query(request(RDMA_NLDEV_CMD_SYS_GET, 0), [&](Attributes& attributes) {
+        const ::nlattr* mode = attributes[RDMA_NLDEV_SYS_ATTR_NETNS_MODE];
+        shared = mode == nullptr || ::nla_get_u8(mode) != 0;
+    });
+    if (!asked)
+        return std::unexpected(asked.error());
+    return shared;
+}
+
+} // namespace tools
