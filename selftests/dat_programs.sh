@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# dapltest of Debian's dapl2-utils, unmodified, on dapx.
+#
+# It says "Result: PASS", and exits with 0, also if an assertion has failed: what it prints is looked through.
+# shellcheck disable=SC2317  # functions are called by name
+set -u
+
+build=$(realpath "${DAPX_BUILD:-build}")
+# shellcheck source=selftests/tap.sh
+. "$(dirname "$0")/tap.sh"
+server=''
+trap '[[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+
+export DAT_OVERRIDE=$work/dat.conf
+"$build/tools/dapxctl" dat-conf --library-folder "$build/lib/dat" >"$DAT_OVERRIDE" || exit 1
+ia=dapx-$DAPX_DEV
+# Its own default is a port of the system's ephemeral ones; it uses some hundred more from there on.
+port=20000
+
+# dapltest ARGUMENT...: true if nothing of what it prints is a failure
+run() {
+	timeout 120 dapltest "$@" >"$work/said" 2>&1 || { echo "exit code $?: dapltest $*"; tail -n 20 "$work/said"; return 1; }
+	! grep -E 'failed in file|FAIL|Warning|can not continue|fails: |rror' "$work/said" || { echo "by: dapltest $*"; return 1; }
+}
+
+# fft NAME COUNT [CASE...]
+fft() {
+	run -T F -D "$ia" -f "$1" "${@:3}" || return
+	[[ $(grep -c 'Result: *PASS' "$work/said") = "$2" ]] || { echo "not $2 cases"; cat "$work/said"; return 1; }
+}
+
+# 13 and 15 hand handle 1 to the registry, which reads from there itself; 5 says that it is not written yet.
+query_cases() {
+	local i
+	for i in {0..4} {6..12} 14 16 17; do
+		fft queryinfo 1 "case$i" || return
+	done
+}
+
+limits() {
+	local limit
+	# size_lmr: rxe warns of registrations as large as that, by whomever.
+	for limit in ia pz cno evd ep rsp psp lmr rpost; do
+		run -T L -D "$ia" -w 1 -m 20 "limit_$limit" || return
+	done
+}
+
+serve() {
+	dapltest -T S -D "dapx-$DAPX_PEER_DEV" -n "$port" >"$work/server" 2>&1 &
+	server=$!
+	local tries
+	for ((tries = 0; tries < 300; tries++)); do
+		! grep -q "Service Point Ready" "$work/server" || return 0
+		sleep 0.1
+	done
+	cat "$work/server"
+	return 1
+}
+
+ask() { run -T "$1" -s "$DAPX_PEER_IP" -n "$port" -D "$ia" "${@:2}"; }
+
+transactions() {
+	ask T -i 50 -t 1 -w 1 client SR 256 server RW 4096 server SR 256 client RR 4096 server SR 100 &&
+		ask T -V -i 20 -t 1 -w 1 client SR 256 server RW 4096 server SR 256 client RR 4096 server SR 100 &&
+		ask T -r -i 20 -t 1 -w 2 client SR 256 server SR 256 &&
+		ask T -V -P -i 20 -t 1 -w 1 client SR 1024 3 server SR 1536 2 &&
+		ask T -i 10 -t 2 -w 4 client SR 1024 3 server SR 1536 2 client RR 8192 server RW 1000
+}
+
+performance() {
+	ask P -i 100 -m b RW 4096 2 && ask P -i 100 -m p -p 8 RW 4096 2 && ask P -i 100 -m p -p 4 RR 4096 1
+}
+
+leave() {
+	ask Q && wait "$server" || return
+	server=''
+	! grep -iE 'fail|error' "$work/server"
+}
+
+# Memory is lent, and taken back while the peer writes.
+example() {
+	local program=$build/Documentation/examples/dapx-example-dat tries
+	timeout 120 "$program" "dapx-$DAPX_PEER_DEV" lend >"$work/lender" 2>&1 &
+	server=$!
+	for ((tries = 0; tries < 300; tries++)); do
+		! grep -q listens "$work/lender" || break
+		sleep 0.1
+	done
+	timeout 120 "$program" "$ia" write "$DAPX_PEER_IP" || { cat "$work/lender"; return 1; }
+	wait "$server" || { cat "$work/lender"; return 1; }
+	server=''
+	grep 'written by the peer, and taken back: hello by RDMA' "$work/lender"
+}
+
+# DAT 1.2, for which there are no programs in packages.
+example_of_1_2() {
+	local program=$build/Documentation/examples/dapx-example-dat12 tries
+	timeout 120 "$program" "dapx-$DAPX_PEER_DEV" >"$work/printed" 2>"$work/printer" &
+	server=$!
+	for ((tries = 0; tries < 300; tries++)); do
+		! grep -q listens "$work/printer" || break
+		sleep 0.1
+	done
+	seq 1000 | timeout 120 "$program" "$ia" "$DAPX_PEER_IP" || { cat "$work/printer"; return 1; }
+	wait "$server" || { cat "$work/printer"; return 1; }
+	server=''
+	seq 1000 | cmp - "$work/printed"
+}
+
+echo "TAP version 13"
+result "functions: hwconn" fft hwconn 4
+result "functions: endpoint" fft endpoint 3
+result "functions: pz" fft pz 3
+result "functions: mem" fft mem 5
+result "functions: connmgt" fft connmgt 2
+result "functions: queryinfo" query_cases
+result "limits" limits
+result "a server" serve
+result "transactions" transactions
+result "performance" performance
+result "the server is told to go" leave
+result "the example" example
+result "the example of DAT 1.2" example_of_1_2
+end_of_results
