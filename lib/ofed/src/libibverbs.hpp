@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// libibverbs, which stands behind this library: it has the objects of all other devices, and what is told of ports.
+#pragma once
+
+#include "verbs_abi.hpp"
+
+namespace dapx::verbs {
+
+/// The function of this name in the next library that has one. Without any the process ends, with a line on why: it
+/// asked for what nobody has.
+[[nodiscard]] void* next_function(const char* name) noexcept;
+
+} // namespace dapx::verbs
+
+/// That of libibverbs, of the same name and type as one that is defined here; looked up once.
+#define DAPX_LIBIBVERBS(name)                                                                      \
+    ([]() noexcept {                                                                               \
+        static const auto function =                                                               \
+            reinterpret_cast<decltype(&::name)>(::dapx::verbs::next_function(#name));              \
+        return function;                                                                           \
+    }())

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "qp_steps.hpp"
+
+#include <cstring>
+
+namespace dapx::verbs {
+
+namespace {
+
+struct Masks {
+    int needed;
+    int allowed;
+};
+
+struct Step {
+    ibv_qp_state from;
+    ibv_qp_state to;
+    Masks rc;
+    Masks xrc_send;
+    Masks xrc_recv;
+};
+
+constexpr int init_mask = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+constexpr int path_mask = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+constexpr int responder_mask = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+constexpr int requester_mask =
+    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+
+constexpr Masks to_init = {.needed = init_mask, .allowed = 0};
+constexpr Masks to_rtr = {.needed = path_mask | responder_mask,
+                          .allowed = IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX};
+constexpr Masks to_rts = {.needed = requester_mask,
+                          .allowed = IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER};
+constexpr Masks again = {.needed = 0, .allowed = IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS};
+
+constexpr Step steps[] = {
+    {IBV_QPS_RESET, IBV_QPS_INIT, to_init, to_init, to_init},
+    {IBV_QPS_INIT,
+     IBV_QPS_INIT,
+     {0, IBV_QP_ACCESS_FLAGS},
+     {0, IBV_QP_ACCESS_FLAGS},
+     {0, IBV_QP_ACCESS_FLAGS}},
+    // What OFED's programs name of the responder as well is not looked at.
+    {IBV_QPS_INIT, IBV_QPS_RTR, to_rtr, {path_mask, to_rtr.allowed | responder_mask}, to_rtr},
+    {IBV_QPS_RTR,
+     IBV_QPS_RTS,
+     to_rts,
+     to_rts,
+     {IBV_QP_TIMEOUT | IBV_QP_SQ_PSN, to_rts.allowed | requester_mask}},
+    {IBV_QPS_RTS, IBV_QPS_RTS, again, again, again},
+};
+
+/// Changes that devices have, and the module has not.
+bool is_known_elsewhere(ibv_qp_state to, int attr_mask) noexcept
+{
+    constexpr int paths = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
+    return to == IBV_QPS_SQD || (attr_mask & (paths | IBV_QP_RATE_LIMIT)) != 0;
+}
+
+} // namespace
+
+int check_step(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int attr_mask) noexcept
+{
+    attr_mask &= ~IBV_QP_STATE;
+    // From any state, and with nothing.
+    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+        return attr_mask == 0 ? 0 : EINVAL;
+    if (is_known_elsewhere(to, attr_mask))
+        return EOPNOTSUPP;
+    for (const Step& step : steps) {
+        if (step.from != from || step.to != to)
+            continue;
+        const Masks& masks = type == IBV_QPT_XRC_SEND   ? step.xrc_send
+                             : type == IBV_QPT_XRC_RECV ? step.xrc_recv
+                                                        : step.rc;
+        return (attr_mask & masks.needed) == masks.needed &&
+                       (attr_mask & ~(masks.needed | masks.allowed)) == 0
+                   ? 0
+                   : EINVAL;
+    }
+    return EINVAL;
+}
+
+::dapx_qp_attr step_of(ibv_qp_state to, const ibv_qp_attr& attr) noexcept
+{
+    ::dapx_qp_attr step{};
+    switch (to) {
+    case IBV_QPS_INIT:
+        step.state = DAPX_QP_INIT;
+        step.pkey_index = attr.pkey_index;
+        step.port = attr.port_num;
+        break;
+    case IBV_QPS_RTR:
+        step.state = DAPX_QP_RTR;
+        step.dest_qp_num = attr.dest_qp_num;
+        step.rq_psn = attr.rq_psn;
+        step.path_mtu = static_cast<std::uint8_t>(attr.path_mtu);
+        step.min_rnr_timer = attr.min_rnr_timer;
+        step.max_dest_rd_atomic = attr.max_dest_rd_atomic;
+        step.dlid = attr.ah_attr.dlid;
+        step.sl = attr.ah_attr.sl;
+        if (attr.ah_attr.is_global != 0) {
+            std::memcpy(step.dgid, attr.ah_attr.grh.dgid.raw, sizeof(step.dgid));
+            step.sgid_index = attr.ah_attr.grh.sgid_index;
+            step.hop_limit = attr.ah_attr.grh.hop_limit;
+            step.traffic_class = attr.ah_attr.grh.traffic_class;
+        }
+        break;
+    default:
+        step.state = DAPX_QP_RTS;
+        step.sq_psn = attr.sq_psn;
+        step.timeout = attr.timeout;
+        step.retry_count = attr.retry_cnt;
+        step.rnr_retry = attr.rnr_retry;
+        step.max_rd_atomic = attr.max_rd_atomic;
+        break;
+    }
+    return step;
+}
+
+} // namespace dapx::verbs

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+//
+// Which changes of state there are, and what each needs: as ib_core's table, which libibverbs' programs are
+// used to.
+#pragma once
+
+#include "verbs_abi.hpp"
+
+#include <dapx/dapx.h>
+
+namespace dapx::verbs {
+
+/// 0: allowed, with these attributes; else an errno.
+[[nodiscard]] int check_step(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to,
+                             int attr_mask) noexcept;
+
+/// The step as the module wants it; @p to is INIT, RTR or RTS.
+[[nodiscard]] ::dapx_qp_attr step_of(ibv_qp_state to, const ibv_qp_attr& attr) noexcept;
+
+} // namespace dapx::verbs
