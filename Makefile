@@ -22,7 +22,7 @@ all: module programs ## module for the default kernel, library, tools and tests 
 help: ## this list
 	@echo 'Targets (variables in brackets):'
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
-		while IFS="$$(printf '\t')" read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+		while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
 
 # --- building ---------------------------------------------------------------------------------------------------
 
@@ -51,22 +51,36 @@ install: ## put what 'make' built in place [DESTDIR, PREFIX]
 		$(DESTDIR)/lib/modules/$$(cat $(BUILD)/kmod/release)/updates/dapx.ko
 	$(if $(DESTDIR),,depmod $$(cat $(BUILD)/kmod/release))
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+	$(if $(DESTDIR),,ldconfig)
 
 .PHONY: uninstall
 uninstall: ## remove what 'make install' put in place [DESTDIR, PREFIX]
 	@packaging/uninstall $(BUILD) '$(DESTDIR)' '$(PREFIX)'
 
+.PHONY: deb
+deb: ## Debian packages in build/deb, source and binary
+	@$(install_missing) build deb
+	@packaging/build-deb $(BUILD)/deb
+
 .PHONY: clean
 clean: ## remove build/ (the kernels in the cache stay)
 	rm -rf $(BUILD)
 
+# kernel-doc is in the headers that the module is built against.
+.PHONY: html
+html: ## these documents, the ABI's reference and the manual pages as HTML, in build/html
+	@$(install_missing) docs
+	@kdir='$(KDIR)'; \
+	if [ -z "$$kdir" ]; then kdir=$$(DAPX_INSTALL=yes selftests/vm/kernel $(kernel))/build || exit 1; fi; \
+	packaging/build-html "$$kdir" $(BUILD)
+
 # --- trying it out ----------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: ## send a file between two RDMA hosts in the virtual machine
+demo: ## a file, a window and an XRC domain between two RDMA hosts in the virtual machine
 	@$(install_missing) build fast run
 	@DAPX_INSTALL=yes $(MAKE) --no-print-directory module
-	@packaging/build-programs $(BUILD) -- dapxctl dapx-ping dapx-perf dapx-example-window
+	@packaging/build-programs $(BUILD) -- dapxctl dapx-ping dapx-perf dapx-example-window dapx-example-xrc
 	@$(run) selftests/demo.sh
 
 .PHONY: vm
@@ -93,10 +107,24 @@ check-debug: ## a third of it on a kernel with KASAN, lockdep, kmemleak, fault i
 	@selftests/check debug
 
 .PHONY: check-full
-check-full: ## the same on all three kernels with unscaled counts, then the mutants: hours
+check-full: packages-for-check ## the same on all three kernels with unscaled counts, then the mutants: hours
 	@$(install_missing) build fast run check debug
 	@DAPX_SCALE=full selftests/check 6.1 6.12 debug
 	@$(MAKE) --no-print-directory mutants
+
+# The later version differs in the changelog only.
+later := 0.2.0-1
+.PHONY: packages-for-check
+packages-for-check:
+	@$(install_missing) build run check deb
+	@packaging/build-deb $(BUILD)/deb
+	@packaging/build-deb $(BUILD)/deb $(later)
+	@selftests/dkms.sh $(BUILD)/deb 6.1 6.12
+
+.PHONY: check-packages
+check-packages: packages-for-check ## build the Debian packages; install, upgrade, remove them on both stock kernels
+	@selftests/vm/run --kernel 6.1 --no-module selftests/packages.sh
+	@selftests/vm/run --kernel 6.12 --no-module selftests/packages.sh
 
 .PHONY: mutants
 mutants: ## take one guarantee after the other out of the code: the test named for it must fail
@@ -113,8 +141,8 @@ bench: ## compare with libibverbs; table, and build/bench.json [KERNEL]
 	@selftests/bench-table $(BUILD)/bench.json
 
 .PHONY: lint
-lint: ## checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck
-	@$(install_missing) build fast run check lint
+lint: ## checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck, mandoc, Sphinx
+	@$(install_missing) build fast run check lint docs
 	@selftests/lint
 
 # The command is the guest's shell's to expand, so its $ must not be make's.
