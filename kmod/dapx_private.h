@@ -37,7 +37,8 @@
  *	cm->lock		(irq) CM id state, lists of requests
  *	xrc_qp->lock		(bh) the responder of a receive queue pair
  *	  xrc_qp->events_lock	(irq) whom to tell
- *	wq->lock		(bh) picking up work from a ring
+ *	srq->async_lock		(irq) where an SRQ's asynchronous events go
+ *	wq->lock		(bh) picking up work from a ring; which EVD its completions go to
  *	  sender->lock		(bh) the requester of an XRC endpoint
  *	pool->lock		(bh) buffers of XRC that are lent; below the two
  *	  evd->lock		(irq) an event ring; below each of the above
@@ -438,6 +439,8 @@ extern const struct dapx_object_class dapx_evd_class;
 void dapx_event_node_init(struct dapx_event_node *node, struct dapx_object *owner,
 			  void (*gone)(struct dapx_event_node *node));
 void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node);
+void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
+			 const struct dapx_event *event);
 void dapx_evd_expect(struct dapx_evd *evd);
 void dapx_evd_drop(struct dapx_evd *evd, struct dapx_object *owner);
 int dapx_evd_doorbell(struct dapx_evd *evd);
@@ -742,6 +745,8 @@ struct dapx_workq {
 	u32 busy_from;
 	u32 busy_until;
 	atomic_t outstanding;		/* what the device has */
+	u32 slots_taken;		/* since the start; the difference is in use */
+	atomic_t slots_freed;
 	struct dapx_slot *faulty;	/* completes when @outstanding is 0 */
 	struct list_head barriers;
 	u32 num_barriers;
@@ -765,6 +770,7 @@ int dapx_workq_run(struct dapx_workq *wq);
 void dapx_workq_limit(struct dapx_workq *wq, bool limited);
 void dapx_workq_quiesce(struct dapx_workq *wq);
 bool dapx_workq_is_clear(struct dapx_workq *wq);
+bool dapx_workq_all_ended(struct dapx_workq *wq);
 void dapx_workq_add_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier);
 struct dapx_barrier *dapx_workq_claim_barrier(struct dapx_workq *wq, enum dapx_status *status);
 void dapx_workq_pass_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier,
@@ -809,6 +815,7 @@ struct dapx_srq {
 	struct dapx_object obj;
 	struct dapx_pd *pd;
 	struct dapx_evd *evd;		/* XRC: completions; or NULL */
+	spinlock_t async_lock;		/* async_evd */
 	struct dapx_evd *async_evd;	/* asynchronous events; or NULL */
 	struct ib_srq *ibsrq;		/* plain */
 	struct dapx_ring *ring;

@@ -141,7 +141,8 @@ static void dapx_ep_fetch(struct dapx_ep *ep)
 }
 
 /*
- * @evd is that of the receives, held by the caller: the endpoint may be losing it just now.
+ * @evd is that of the receives, held by the caller or by RCU: the endpoint may be losing it
+ * just now.
  *
  * For solicited receives only, unless somebody waits for any, or the flush of a
  * queue pair in error is to be seen: not every device calls that solicited.
@@ -161,9 +162,15 @@ void dapx_ep_arm(struct dapx_ep *ep, struct dapx_evd *evd)
 static void dapx_ep_recv_cq_work(struct work_struct *work)
 {
 	struct dapx_ep *ep = container_of(work, struct dapx_ep, recv_cq_work);
+	struct dapx_evd *evd;
 
-	dapx_ep_arm(ep, ep->recv_evd);
-	dapx_evd_attention(ep->recv_evd);
+	rcu_read_lock();
+	evd = READ_ONCE(ep->recv_evd);
+	if (evd) {
+		dapx_ep_arm(ep, evd);
+		dapx_evd_attention(evd);
+	}
+	rcu_read_unlock();
 }
 
 static void dapx_ep_recv_cq_handler(struct ib_cq *cq, void *context)
@@ -317,19 +324,26 @@ static void dapx_cq_irq_work(struct irq_work *work)
 static void dapx_cq_handler(struct ib_cq *cq, void *context)
 {
 	struct dapx_ep *ep = context;
-	struct dapx_evd *recv_evd = READ_ONCE(ep->recv_evd);
-	struct dapx_evd *request_evd = READ_ONCE(ep->request_evd);
+	struct dapx_evd *recv_evd, *request_evd;
 
 	if (!dapx_cq_notify(cq, &ep->cq_irq_work))
 		return;
+	rcu_read_lock();
+	recv_evd = READ_ONCE(ep->recv_evd);
+	request_evd = READ_ONCE(ep->request_evd);
 	if (recv_evd)
 		dapx_evd_expect(recv_evd);
 	if (request_evd && request_evd != recv_evd)
 		dapx_evd_expect(request_evd);
+	rcu_read_unlock();
 }
 
 static void dapx_qp_event(struct ib_event *event, void *context)
 {
+	struct dapx_event fatal = {
+		.type = DAPX_EVENT_ASYNC,
+		.async.what = DAPX_ASYNC_EP_ERROR,
+	};
 	struct dapx_ep *ep = context;
 	struct dapx_evd *evd;
 	unsigned long flags;
@@ -341,16 +355,10 @@ static void dapx_qp_event(struct ib_event *event, void *context)
 	case IB_EVENT_QP_FATAL:
 		spin_lock_irqsave(&ep->lock, flags);
 		evd = ep->async_evd ? ep->async_evd : ep->connect_evd;
-		if (!ep->dead && evd && !READ_ONCE(ep->async.pending)) {
-			ep->async.solicited = true;
-			ep->async.event = (struct dapx_event) {
-				.type = DAPX_EVENT_ASYNC,
-				.handle = ep->obj.handle,
-				.user_data = ep->obj.user_data,
-				.async.what = DAPX_ASYNC_EP_ERROR,
-			};
-			dapx_evd_post(evd, &ep->async);
-		}
+		fatal.handle = ep->obj.handle;
+		fatal.user_data = ep->obj.user_data;
+		if (!ep->dead && evd)
+			dapx_evd_post_async(evd, &ep->async, &fatal);
 		spin_unlock_irqrestore(&ep->lock, flags);
 		dapx_ep_broken(ep);
 		break;
@@ -690,17 +698,38 @@ static int dapx_evd_use(struct dapx_context *ctx, u32 handle, struct dapx_evd **
 	return 0;
 }
 
-static void dapx_ep_set_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd)
+/*
+ * The EVD to which @wq's completions go is read under its lock, and changes under it, and
+ * only while the queue has nothing that could still go to the old one. Who looks at the
+ * pointer elsewhere does so under RCU, to wake whoever waits. EBADFD: something was taken.
+ */
+static int dapx_ep_change_evd(struct dapx_workq *wq, struct dapx_evd **place, struct dapx_evd *evd)
 {
-	int lazy = ep->attr.flags & DAPX_EP_SOLICITED ? 1 : 0;
+	int ret = 0;
 
-	if (ep->recv_evd) {
-		dapx_evd_lazy(ep->recv_evd, -lazy);
-		dapx_object_unuse(&ep->recv_evd->obj);
+	if (!wq->ops) {
+		WRITE_ONCE(*place, evd);
+		return 0;
 	}
-	WRITE_ONCE(ep->recv_evd, evd);
-	if (evd)
-		dapx_evd_lazy(evd, lazy);
+	spin_lock_bh(&wq->lock);
+	if (dapx_workq_all_ended(wq))
+		WRITE_ONCE(*place, evd);
+	else
+		ret = -EBADFD;
+	spin_unlock_bh(&wq->lock);
+	return ret;
+}
+
+static struct dapx_evd *dapx_evd_of(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_evd, obj);
+}
+
+/* Of endpoints whose receives have to be fetched. */
+static void dapx_ep_count_lazy(struct dapx_ep *ep, struct dapx_evd *evd, int change)
+{
+	if (ep->attr.flags & DAPX_EP_SOLICITED)
+		dapx_evd_lazy(evd, change);
 }
 
 static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *cmd)
@@ -751,7 +780,8 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 	ret = dapx_evd_use(ctx, cmd->recv_evd, &evd);
 	if (ret)
 		return ret;
-	dapx_ep_set_recv_evd(ep, evd);
+	ep->recv_evd = evd;
+	dapx_ep_count_lazy(ep, evd, 1);
 	return 0;
 }
 
@@ -910,7 +940,10 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 	dapx_ep_dismantle(ep);
 	dapx_xrc_sender_destroy(ep);
 	dapx_ep_unmap_inline(ep);
-	dapx_ep_set_recv_evd(ep, NULL);
+	if (ep->recv_evd) {
+		dapx_ep_count_lazy(ep, ep->recv_evd, -1);
+		dapx_object_unuse(&ep->recv_evd->obj);
+	}
 	if (ep->async_evd)
 		dapx_object_unuse(&ep->async_evd->obj);
 	if (ep->connect_evd)
@@ -1205,6 +1238,16 @@ static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
 	return 0;
 }
 
+/* One that the endpoint has lost; it may have it for other events still. */
+static void dapx_ep_leave_evd(struct dapx_ep *ep, struct dapx_object *obj)
+{
+	struct dapx_evd *evd = obj ? dapx_evd_of(obj) : NULL;
+
+	if (evd && evd != ep->recv_evd && evd != ep->request_evd && evd != ep->connect_evd &&
+	    evd != ep->async_evd)
+		dapx_evd_drop(evd, &ep->obj);
+}
+
 static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify *cmd)
 {
 	const struct ib_device_attr *dev = &ep->obj.ctx->dev->ibdev->attrs;
@@ -1234,28 +1277,35 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 	default:
 		goto out;
 	}
-	if (cmd->mask & DAPX_EP_MODIFY_RECV_EVD && atomic_read(&ep->rq.outstanding))
-		goto out;
 	if (cmd->mask & DAPX_EP_MODIFY_PD) {
 		ret = dapx_ep_change_pd(ep, &change);
 		if (ret)
 			goto out;
 	}
-
-	/* Nothing can fail from here on. */
+	/* With a new PD this does not fail: the queue pair never took a receive. */
 	if (cmd->mask & DAPX_EP_MODIFY_RECV_EVD) {
-		dapx_ep_set_recv_evd(ep, container_of(change.recv_evd, struct dapx_evd, obj));
-		change.recv_evd = NULL;
+		evd = ep->recv_evd;
+		ret = dapx_ep_change_evd(&ep->rq, &ep->recv_evd, dapx_evd_of(change.recv_evd));
+		if (ret)
+			goto out;
+		dapx_ep_count_lazy(ep, ep->recv_evd, 1);
+		if (evd)
+			dapx_ep_count_lazy(ep, evd, -1);
+		change.recv_evd = evd ? &evd->obj : NULL;
 	}
+	/* Nor does this: before a connection no request is taken. */
 	if (cmd->mask & DAPX_EP_MODIFY_REQUEST_EVD) {
 		evd = ep->request_evd;
-		ep->request_evd = container_of(change.request_evd, struct dapx_evd, obj);
+		ret = dapx_ep_change_evd(&ep->sq, &ep->request_evd,
+					 dapx_evd_of(change.request_evd));
+		if (ret)
+			goto out;
 		change.request_evd = evd ? &evd->obj : NULL;
 	}
 	spin_lock_irq(&ep->lock);
 	if (cmd->mask & DAPX_EP_MODIFY_CONNECT_EVD) {
 		evd = ep->connect_evd;
-		ep->connect_evd = container_of(change.connect_evd, struct dapx_evd, obj);
+		ep->connect_evd = dapx_evd_of(change.connect_evd);
 		change.connect_evd = evd ? &evd->obj : NULL;
 	}
 	if (cmd->mask & DAPX_EP_MODIFY_USER_DATA)
@@ -1266,11 +1316,9 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 		ep->attr.max_dest_rd_atomic = cmd->max_dest_rd_atomic;
 	}
 	/* Events that waited for room in an EVD that is no longer ours. */
-	if (change.connect_evd) {
-		evd = container_of(change.connect_evd, struct dapx_evd, obj);
-		if (evd != ep->async_evd)
-			dapx_evd_drop(evd, &ep->obj);
-	}
+	dapx_ep_leave_evd(ep, change.recv_evd);
+	dapx_ep_leave_evd(ep, change.request_evd);
+	dapx_ep_leave_evd(ep, change.connect_evd);
 	ret = 0;
 out:
 	dapx_ep_change_drop(&change);

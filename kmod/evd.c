@@ -132,18 +132,13 @@ static void dapx_evd_signal(struct dapx_evd *evd)
 	eventfd_signal(evd->eventfd);
 }
 
-/*
- * Delivers an event, now or when there is room. The node belongs to the EVD until
- * its gone() is called.
- */
-void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
+/* With evd->lock. A node that waits for room already stays where it is. */
+static void dapx_evd_post_locked(struct dapx_evd *evd, struct dapx_event_node *node)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	if (evd->dead || WARN_ON_ONCE(node->pending)) {
+	if (node->pending)
+		return;
+	if (evd->dead) {
 		dapx_evd_node_gone(node);
-		spin_unlock_irqrestore(&evd->lock, flags);
 		return;
 	}
 	node->pending = true;
@@ -160,6 +155,35 @@ void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
 	}
 	WRITE_ONCE(evd->unread, dapx_evd_count(evd));
 	dapx_evd_signal(evd);
+}
+
+/*
+ * Delivers an event, now or when there is room. The node belongs to the EVD until
+ * its gone() is called.
+ */
+void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	dapx_evd_post_locked(evd, node);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	dapx_evd_wake(evd);
+}
+
+/*
+ * Delivers an asynchronous event. While one of this node waits for room, later ones are
+ * folded into it: it then tells of the last.
+ */
+void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
+			 const struct dapx_event *event)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	node->event = *event;
+	node->solicited = true;
+	dapx_evd_post_locked(evd, node);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	dapx_evd_wake(evd);
 }
@@ -248,35 +272,23 @@ static void dapx_evd_fetch_lazy(struct dapx_evd *evd)
 
 void dapx_evd_device_removed(struct dapx_evd *evd)
 {
-	evd->removed.event = (struct dapx_event) {
+	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
 		.async.what = DAPX_ASYNC_DEVICE_REMOVED,
 	};
-	evd->removed.solicited = true;
-	dapx_evd_post(evd, &evd->removed);
+
+	dapx_evd_post_async(evd, &evd->removed, &event);
 }
 
-/* While one such event waits for room, later ones of ports are folded into it. */
 void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port)
 {
 	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
 		.async = { .what = what, .port = port },
 	};
-	unsigned long flags;
 
-	if (!evd->want_async)
-		return;
-	spin_lock_irqsave(&evd->lock, flags);
-	evd->port.event = event;
-	evd->port.solicited = true;
-	if (evd->port.pending) {
-		spin_unlock_irqrestore(&evd->lock, flags);
-		return;
-	}
-	spin_unlock_irqrestore(&evd->lock, flags);
-	/* Events of one device come one at a time: nobody else posts this node. */
-	dapx_evd_post(evd, &evd->port);
+	if (evd->want_async)
+		dapx_evd_post_async(evd, &evd->port, &event);
 }
 
 static int dapx_evd_ring_create(struct dapx_context *ctx, u32 depth, struct dapx_ring **ring,
@@ -397,6 +409,7 @@ static int dapx_evd_describe(struct dapx_object *obj, struct sk_buff *skb)
 const struct dapx_object_class dapx_evd_class = {
 	.type = DAPX_OBJECT_EVD,
 	.size = sizeof(struct dapx_evd),
+	.rcu = true,
 	.destroy = dapx_evd_destroy,
 	.release = dapx_evd_release,
 	.describe = dapx_evd_describe,

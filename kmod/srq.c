@@ -19,18 +19,21 @@ static struct dapx_srq *dapx_srq_of(struct dapx_object *obj)
 	return container_of(obj, struct dapx_srq, obj);
 }
 
+/* Any context, and also while the SRQ is being freed. */
 static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what)
 {
-	if (!srq->async_evd || READ_ONCE(node->pending))
-		return;
-	node->solicited = true;
-	node->event = (struct dapx_event) {
+	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
 		.handle = srq->obj.handle,
 		.user_data = srq->obj.user_data,
 		.async.what = what,
 	};
-	dapx_evd_post(srq->async_evd, node);
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->async_lock, flags);
+	if (srq->async_evd)
+		dapx_evd_post_async(srq->async_evd, node, &event);
+	spin_unlock_irqrestore(&srq->async_lock, flags);
 }
 
 static void dapx_srq_kick(struct dapx_workq *wq)
@@ -362,6 +365,7 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 	srq = dapx_srq_of(obj);
 	INIT_WORK(&srq->work, dapx_srq_work);
 	INIT_LIST_HEAD(&srq->entry);
+	spin_lock_init(&srq->async_lock);
 	dapx_event_node_init(&srq->limit_event, obj, NULL);
 	dapx_event_node_init(&srq->error_event, obj, NULL);
 	srq->obj.user_data = cmd->user_data;
@@ -403,6 +407,7 @@ static void dapx_srq_leave_evd(struct dapx_srq *srq, struct dapx_evd *evd)
 static void dapx_srq_destroy(struct dapx_object *obj)
 {
 	struct dapx_srq *srq = dapx_srq_of(obj);
+	struct dapx_evd *async_evd;
 
 	mutex_lock(&obj->mutex);
 	WRITE_ONCE(srq->dead, true);
@@ -416,8 +421,13 @@ static void dapx_srq_destroy(struct dapx_object *obj)
 	/* No endpoint uses it: nothing is left that could queue its work, but events that wait. */
 	if (srq->ibsrq)
 		ib_destroy_srq(srq->ibsrq);
-	if (srq->async_evd != srq->evd)
-		dapx_srq_leave_evd(srq, srq->async_evd);
+	/* A doorbell that found a fault may be about to tell of it. */
+	spin_lock_irq(&srq->async_lock);
+	async_evd = srq->async_evd;
+	srq->async_evd = NULL;
+	spin_unlock_irq(&srq->async_lock);
+	if (async_evd != srq->evd)
+		dapx_srq_leave_evd(srq, async_evd);
 	dapx_srq_leave_evd(srq, srq->evd);
 	cancel_work_sync(&srq->work);
 	if (srq->xrcd)

@@ -95,6 +95,7 @@ static void dapx_slot_free(struct dapx_slot *slot)
 {
 	struct dapx_workq *wq = slot->wq;
 
+	atomic_inc(&wq->slots_freed);
 	/* A full barrier: either we see that the queue is stalled, or it sees the slot. */
 	llist_add(&slot->free, &wq->free);
 	if (READ_ONCE(wq->stalled))
@@ -119,6 +120,7 @@ static struct dapx_slot *dapx_slot_get(struct dapx_workq *wq)
 	if (!node)
 		return NULL;
 	WRITE_ONCE(wq->stalled, false);
+	wq->slots_taken++;
 	return llist_entry(node, struct dapx_slot, free);
 }
 
@@ -224,6 +226,8 @@ void dapx_workq_reset(struct dapx_workq *wq)
 	/* Release, as in dapx_workq_take(). */
 	smp_store_release(wq->view.head, wq->head);
 	atomic_set(&wq->outstanding, 0);
+	wq->slots_taken = 0;
+	atomic_set(&wq->slots_freed, 0);
 	wq->faulty = NULL;
 	wq->faulted = false;
 	wq->corrupt = false;
@@ -231,6 +235,13 @@ void dapx_workq_reset(struct dapx_workq *wq)
 	wq->stalled = false;
 	wq->lingering = false;
 	spin_unlock_bh(&wq->lock);
+}
+
+/* With the lock. All that was taken from the ring has ended, and no event of it waits. */
+bool dapx_workq_all_ended(struct dapx_workq *wq)
+{
+	lockdep_assert_held(&wq->lock);
+	return wq->slots_taken == (u32)atomic_read(&wq->slots_freed);
 }
 
 static void dapx_workq_set_flags(struct dapx_workq *wq, bool busy)

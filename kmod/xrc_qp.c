@@ -98,22 +98,21 @@ static struct dapx_xrc_registration *dapx_xrc_registration_of(struct dapx_object
 /* To all that are registered. Any context; with events_lock. */
 static void dapx_xrc_qp_tell(struct dapx_xrc_qp *qp, u32 what)
 {
+	struct dapx_event event = {
+		.type = DAPX_EVENT_ASYNC,
+		.async = { .what = what, .qp_num = qp->qp_num },
+	};
 	struct dapx_xrc_registration *reg;
 	struct dapx_event_node *node;
 
 	list_for_each_entry(reg, &qp->registrations, entry) {
 		node = what == DAPX_ASYNC_XRC_QP_ESTABLISHED ? &reg->established :
 		       what == DAPX_ASYNC_XRC_QP_DISCONNECTED ? &reg->disconnected : &reg->error;
-		if (!reg->evd || READ_ONCE(node->pending))
+		if (!reg->evd)
 			continue;
-		node->solicited = true;
-		node->event = (struct dapx_event) {
-			.type = DAPX_EVENT_ASYNC,
-			.handle = reg->obj.handle,
-			.user_data = reg->obj.user_data,
-			.async = { .what = what, .qp_num = qp->qp_num },
-		};
-		dapx_evd_post(reg->evd, node);
+		event.handle = reg->obj.handle;
+		event.user_data = reg->obj.user_data;
+		dapx_evd_post_async(reg->evd, node, &event);
 	}
 }
 

@@ -247,6 +247,42 @@ TEST_F(ep, modify)
 }
 
 /* Once receives were taken with the keys of one PD, it stays. */
+/* Events that wait for room keep the endpoint at their EVD. */
+TEST_F(ep, modify_recv_evd_with_waiting_events)
+{
+	struct dapx_ep_create cmd;
+	struct evd small, other;
+	struct dapx_event event;
+	struct dapx_sge sge;
+	struct ep ep;
+	__u64 i;
+
+	OK(evd_make(self->a.fd, 1, 0, &small));
+	OK(evd_make(self->a.fd, 8, 0, &other));
+	ep_usual(&self->a, &cmd);
+	cmd.recv_evd = small.handle;
+	OK(ep_make(&self->a, &cmd, &ep));
+	OK(qp_init(&ep));
+	sge = host_sge(&self->a, TARGET, 8);
+	sge.mr = NO_HANDLE;
+	/* One event fits, two wait. */
+	for (i = 0; i < 3; i++)
+		OK(ep_push_recv(&ep, &(struct dapx_recv_wr) { .wr_id = i, .num_sge = 1 }, &sge));
+	OK(ring_bell(self->a.fd, ep.handle, DAPX_DOORBELL_RECV, &ep.recv));
+	EXPECT_TRUE(ring_flags(&small.ring) & DAPX_RING_BACKLOG);
+	test_err(EBADFD, ep_modify, self->a.fd, .ep = ep.handle,
+		 .mask = DAPX_EP_MODIFY_RECV_EVD, .recv_evd = other.handle);
+	for (i = 0; i < 3; i++) {
+		OK(evd_next(&small, &event, PATIENCE_MS));
+		EXPECT_EQ(i, event.completion.wr_id);
+	}
+	test_cmd(ep_modify, self->a.fd, .ep = ep.handle,
+		 .mask = DAPX_EP_MODIFY_RECV_EVD, .recv_evd = other.handle);
+	test_cmd(free, self->a.fd, .handle = small.handle);
+	OK(ep_destroy(&ep));
+	test_cmd(free, self->a.fd, .handle = other.handle);
+}
+
 TEST_F(ep, modify_pd_too_late)
 {
 	__u32 pd = test_cmd(pd_create, self->a.fd, 0).out_pd;

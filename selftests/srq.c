@@ -2,6 +2,8 @@
 /*
  * Shared receive queues: several endpoints that take from one ring.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -227,6 +229,75 @@ TEST_F(srq, bad_receive)
 	EXPECT_TRUE(ring_flags(&self->srq.ring) & DAPX_RING_DEAD);
 	OK(ep_exchange(&x, &y));
 	OK(ep_destroy(&self->eb[0]));
+}
+
+struct bell_ringer {
+	pthread_t thread;
+	int fd;
+	__u32 srq;
+};
+
+/*
+ * On the CPU of whoever frees the queue, and only when he does not want it. The ring is looked
+ * at with softirqs off, so that he comes in between just when that is over.
+ */
+static void *rings_idly(void *arg)
+{
+	const struct sched_param param = {};
+	struct bell_ringer *ringer = arg;
+	struct dapx_doorbell bell = {
+		.flags = DAPX_DOORBELL_RECV, .handle = ringer->srq,
+	};
+
+	sched_setscheduler(0, SCHED_IDLE, &param);
+	_test_cmd_doorbell(ringer->fd, &bell);
+	return NULL;
+}
+
+/* A doorbell that is about to tell of a fault, and the end of the SRQ and its EVD. */
+TEST_F(srq, freed_while_a_fault_is_told)
+{
+	unsigned int rounds = count(200, 2000), i, j;
+	cpu_set_t one, all;
+	struct {
+		struct dapx_recv_wr wr;
+		struct dapx_sge sge;
+	} entry = {
+		.wr = { .wr_id = 1, .num_sge = 1 },
+		.sge = host_sge(&self->b, TARGET, 8),
+	};
+
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(all), &all));
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
+	for (i = 0; i < rounds; i++) {
+		struct bell_ringer ringer = { .fd = self->b.fd };
+		struct dapx_srq_create cmd = {
+			.pd = self->b.pd, .depth = 1024, .max_sge = 1,
+		};
+		struct ring ring;
+		struct evd evd;
+
+		OK(evd_make(self->b.fd, 4, 0, &evd));
+		cmd.async_evd = evd.handle;
+		ASSERT_EQ(0, _test_cmd_srq_create(self->b.fd, &cmd));
+		OK(ring_map(self->b.fd, &cmd.out_ring, &ring));
+		for (j = 0; j < ring.depth; j++) {
+			entry.sge.mr = j == ring.depth - 1 ? NO_HANDLE : self->b.mr;
+			OK(ring_push(&ring, &entry, sizeof(entry)));
+		}
+		ringer.srq = cmd.out_srq;
+		ASSERT_EQ(0, pthread_create(&ringer.thread, NULL, rings_idly, &ringer));
+		while (!__atomic_load_n(ring.head, __ATOMIC_ACQUIRE))
+			usleep(50);
+		test_cmd(free, self->b.fd, .handle = cmd.out_srq);
+		test_cmd(free, self->b.fd, .handle = evd.handle);
+		ASSERT_EQ(0, pthread_join(ringer.thread, NULL));
+		ring_unmap(&ring);
+		ring_unmap(&evd.ring);
+	}
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(all), &all));
 }
 
 TEST_F(srq, impossible_indices)

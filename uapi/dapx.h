@@ -1196,7 +1196,8 @@ struct dapx_ep_query {
  * @DAPX_EP_MODIFY_PD: @pd; UNCONNECTED or TENTATIVE only, before any receive is
  *	posted
  * @DAPX_EP_MODIFY_REQUEST_EVD: @request_evd; before the connection is answered
- * @DAPX_EP_MODIFY_RECV_EVD: @recv_evd; likewise
+ * @DAPX_EP_MODIFY_RECV_EVD: @recv_evd; likewise, and only while no receive that was taken
+ *	from the ring is with the device, nor an event of one waits for room in the old EVD
  * @DAPX_EP_MODIFY_CONNECT_EVD: @connect_evd; likewise
  * @DAPX_EP_MODIFY_RD_ATOMIC: @max_rd_atomic and @max_dest_rd_atomic; likewise
  * @DAPX_EP_MODIFY_USER_DATA: @user_data; likewise
