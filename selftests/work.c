@@ -1101,8 +1101,15 @@ TEST_F(work, full_rings)
 
 			OK(ep_push_recv(&self->eb, &wr, &sge));
 		}
-		EXPECT_EQ(-1, ep_recv(&self->eb, 99, 0, 8));
-		EXPECT_EQ(EAGAIN, errno);
+		/*
+		 * The module may still look at a ring after the last
+		 * event of the round before, and take what is new: only
+		 * what was never rung for is sure to stay full.
+		 */
+		if (!round) {
+			EXPECT_EQ(-1, ep_recv(&self->eb, 99, 0, 8));
+			EXPECT_EQ(EAGAIN, errno);
+		}
 		OK(ring_bell(self->b.fd, self->eb.handle, DAPX_DOORBELL_RECV,
 			     &self->eb.recv));
 		for (i = 0; i < EP_DEPTH; i++) {
@@ -1113,8 +1120,10 @@ TEST_F(work, full_rings)
 			fill(self->a.mem + 8 * i, 8, round + i);
 			OK(ep_push_send(&self->ea, &wr, &sge));
 		}
-		EXPECT_EQ(-1, push_write(&self->ea, &self->b, 99));
-		EXPECT_EQ(EAGAIN, errno);
+		if (!round) {
+			EXPECT_EQ(-1, push_write(&self->ea, &self->b, 99));
+			EXPECT_EQ(EAGAIN, errno);
+		}
 		OK(ring_bell(self->a.fd, self->ea.handle, DAPX_DOORBELL_SEND,
 			     &self->ea.send));
 		for (i = 0; i < EP_DEPTH; i++) {
