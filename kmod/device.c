@@ -259,6 +259,21 @@ void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long re
 		schedule_timeout_uninterruptible(DAPX_ACKNOWLEDGE_DELAY);
 }
 
+/*
+ * Before a queue pair is destroyed. rxe hands a packet to the queue pair's task and then looks
+ * at the queue pair once more, although the task may have put the packet's reference, and with
+ * it the last one. In RESET it takes no packet, and a grace period later none is on that way.
+ */
+void dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+
+	if (dev->ibdev->ops.driver_id != RDMA_DRIVER_RXE)
+		return;
+	ib_modify_qp(qp, &attr, IB_QP_STATE);
+	synchronize_rcu_expedited();
+}
+
 u64 dapx_device_caps(const struct dapx_device *dev)
 {
 	const struct ib_device_attr *attrs = &dev->ibdev->attrs;

@@ -501,8 +501,10 @@ static void dapx_ep_destroy_qp(struct dapx_ep *ep)
 {
 	struct ib_cq *recv_cq;
 
-	if (ep->qp)
+	if (ep->qp) {
+		dapx_device_silence_qp(ep->obj.ctx->dev, ep->qp);
 		ib_destroy_qp(ep->qp);
+	}
 	ep->qp = NULL;
 	/* Receives of an SRQ are not waited for: what the device gave back is taken here. */
 	if (ep->cq) {

@@ -638,6 +638,7 @@ static void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 		dapx_cm_await_notice(qp->answered_at);
 		rdma_destroy_id(id);
 	}
+	dapx_device_silence_qp(domain->dev, qp->qp);
 	ib_destroy_qp(qp->qp);
 	irq_work_sync(&qp->cq_irq_work);
 	ib_process_cq_direct(qp->cq, -1);
