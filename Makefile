@@ -102,7 +102,7 @@ check: ## host unit tests, then everything else on both stock kernels [KERNEL=6.
 	@selftests/check $(or $(KERNEL),6.1 6.12)
 
 .PHONY: check-debug
-check-debug: ## a third of it on a kernel with KASAN, lockdep, kmemleak, fault injection (built on first use) [ALL=1]
+check-debug: ## what is @always of it, on a kernel with KASAN, lockdep, kmemleak, fault injection (built on first use) [ALL=1, PART=0|1|2]
 	@$(install_missing) build fast run check debug
 	@selftests/check debug
 
@@ -148,4 +148,4 @@ lint: ## checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck, mandoc, 
 # The command is the guest's shell's to expand, so its $ must not be make's.
 export DAPX_VM_CMD := $(value CMD)
 unexport CMD
-export V TESTS ALL
+export V TESTS ALL PART
