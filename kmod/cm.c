@@ -117,10 +117,11 @@ static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 	INIT_LIST_HEAD(&cm->entry);
 	init_waitqueue_head(&cm->acked);
 	INIT_WORK(&cm->expel, dapx_cm_expel_work);
-	dapx_event_node_init(&cm->addr_event, obj, NULL);
-	dapx_event_node_init(&cm->route_event, obj, NULL);
-	dapx_event_node_init(&cm->request_event, obj, NULL);
-	dapx_event_node_init(&cm->gone_event, obj, NULL);
+	dapx_event_source_init(&cm->events, obj, NULL);
+	cm->addr_event.source = &cm->events;
+	cm->route_event.source = &cm->events;
+	cm->request_event.source = &cm->events;
+	cm->gone_event.source = &cm->events;
 	return cm;
 }
 
@@ -328,7 +329,7 @@ static void dapx_cm_leave_listener(struct dapx_cm *cm)
 		listener->num_requests--;
 	}
 	spin_unlock_irq(&listener->lock);
-	dapx_evd_drop(evd, &cm->obj);
+	dapx_evd_drop(evd, &cm->events);
 	dapx_object_put(&evd->obj);
 	dapx_object_put(&listener->obj);
 }
@@ -345,7 +346,7 @@ static void dapx_cm_leave_evd(struct dapx_cm *cm)
 	cm->evd = NULL;
 	spin_unlock_irq(&cm->lock);
 	if (evd) {
-		dapx_evd_drop(evd, &cm->obj);
+		dapx_evd_drop(evd, &cm->events);
 		dapx_object_unuse(&evd->obj);
 	}
 	/* Who is about to free it comes too late. */

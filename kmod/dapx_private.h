@@ -402,11 +402,20 @@ static inline void *dapx_ring_entry(const struct dapx_ring_view *view, u32 index
  * An event with the memory to wait for room in: each source has its own, so that
  * no event is ever lost.
  */
+struct dapx_event_node;
+
+/* Whose events they are. All that wait for room do so at one EVD at a time, whose lock it is. */
+struct dapx_event_source {
+	struct dapx_object *owner;
+	/* NULL; called under evd->lock when a node went into the ring, or was dropped */
+	void (*gone)(struct dapx_event_node *node);
+	struct dapx_event_node *first, **last;	/* that wait, as in the EVD's backlog */
+};
+
 struct dapx_event_node {
 	struct list_head entry;		/* evd->backlog */
-	struct dapx_object *owner;	/* whose free drops it */
-	/* called under evd->lock when it went into the ring, or was dropped */
-	void (*gone)(struct dapx_event_node *node);
+	struct dapx_event_node *next;	/* of its source */
+	struct dapx_event_source *source;
 	struct dapx_event event;
 	bool pending;			/* evd->lock; READ_ONCE to see whether it is reusable */
 	bool solicited;
@@ -432,18 +441,19 @@ struct dapx_evd {
 	wait_queue_head_t wait;
 	struct eventfd_ctx *eventfd;
 	bool eventfd_once;		/* when the ring is armed; else for each event */
+	struct dapx_event_source own;
 	struct dapx_event_node removed;
 	struct dapx_event_node port;
 };
 
 extern const struct dapx_object_class dapx_evd_class;
-void dapx_event_node_init(struct dapx_event_node *node, struct dapx_object *owner,
-			  void (*gone)(struct dapx_event_node *node));
+void dapx_event_source_init(struct dapx_event_source *source, struct dapx_object *owner,
+			    void (*gone)(struct dapx_event_node *node));
 void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node);
 void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
 			 const struct dapx_event *event);
 void dapx_evd_expect(struct dapx_evd *evd);
-void dapx_evd_drop(struct dapx_evd *evd, struct dapx_object *owner);
+void dapx_evd_drop(struct dapx_evd *evd, struct dapx_event_source *source);
 int dapx_evd_doorbell(struct dapx_evd *evd);
 void dapx_evd_lazy(struct dapx_evd *evd, int change);
 void dapx_evd_attention(struct dapx_evd *evd);
@@ -536,6 +546,7 @@ struct dapx_rmr {
 extern const struct dapx_object_class dapx_rmr_class;
 void dapx_rmr_binds_pass(struct dapx_ep *ep);
 void dapx_rmr_binds_drop(struct dapx_ep *ep);
+void dapx_bind_gone(struct dapx_event_node *node);
 
 /* -------------------------------------------------------------------- xrcd.c */
 
@@ -717,7 +728,7 @@ struct dapx_barrier {
 	struct list_head entry;		/* wq->barriers */
 	u32 index;			/* of the entry before which it stands */
 	bool signaled;
-	struct dapx_event_node node;	/* gone() also if it has no event */
+	struct dapx_event_node node;	/* its source's gone() also if it has no event */
 };
 
 /* Posted receives: enough for what arrives until the ring is looked at again. */
@@ -729,6 +740,8 @@ struct dapx_workq {
 	const struct dapx_workq_ops *ops;
 	void *owner;			/* struct dapx_ep or dapx_srq */
 	struct dapx_object *obj;	/* of the owner */
+	struct dapx_event_source events;
+	struct dapx_event_source barrier_events;
 	spinlock_t lock;		/* all below but @outstanding and @free */
 	struct dapx_ring_view view;
 	enum dapx_workq_mode mode;
@@ -762,8 +775,11 @@ struct dapx_workq {
 	u64 inline_dma;
 };
 
+void dapx_workq_init_events(struct dapx_workq *wq, struct dapx_object *obj,
+			    void (*barrier_gone)(struct dapx_event_node *node));
+void dapx_workq_drop_events(struct dapx_workq *wq, struct dapx_evd *evd);
 int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, void *owner,
-		    struct dapx_object *obj, u32 max_sge, u32 max_inline);
+		    u32 max_sge, u32 max_inline);
 void dapx_workq_exit(struct dapx_workq *wq);
 void dapx_workq_reset(struct dapx_workq *wq);
 void dapx_workq_update_mode(struct dapx_workq *wq);
@@ -824,6 +840,7 @@ struct dapx_srq {
 	struct work_struct work;
 	bool dead;
 	u32 limit;			/* 0: none, or the event is on its way */
+	struct dapx_event_source async_events;
 	struct dapx_event_node limit_event;
 	struct dapx_event_node error_event;
 
@@ -930,6 +947,8 @@ struct dapx_ep {
 	unsigned long todo;
 	struct work_struct work;
 	struct delayed_work deadline;
+	struct dapx_event_source connection_events;
+	struct dapx_event_source async_events;
 	struct dapx_event_node outcome;	/* of the set-up */
 	struct dapx_event_node end;	/* of the connection */
 	struct dapx_event_node async;
@@ -1001,6 +1020,7 @@ struct dapx_cm {
 	u32 unacked;
 	wait_queue_head_t acked;
 	struct work_struct expel;
+	struct dapx_event_source events;
 	struct dapx_event_node addr_event;
 	struct dapx_event_node route_event;
 	struct dapx_event_node request_event;

@@ -636,9 +636,14 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	init_waitqueue_head(&ep->drained);
 	INIT_WORK(&ep->work, dapx_ep_work);
 	INIT_DELAYED_WORK(&ep->deadline, dapx_ep_deadline);
-	dapx_event_node_init(&ep->outcome, obj, NULL);
-	dapx_event_node_init(&ep->end, obj, NULL);
-	dapx_event_node_init(&ep->async, obj, NULL);
+	dapx_workq_init_events(&ep->sq, obj, dapx_bind_gone);
+	/* Without receives of its own, it has the events of an SRQ's. */
+	dapx_workq_init_events(&ep->rq, obj, NULL);
+	dapx_event_source_init(&ep->connection_events, obj, NULL);
+	dapx_event_source_init(&ep->async_events, obj, NULL);
+	ep->outcome.source = &ep->connection_events;
+	ep->end.source = &ep->connection_events;
+	ep->async.source = &ep->connection_events;
 
 	ep->attr = *attr;
 	ep->attr.send_depth = roundup_pow_of_two(attr->send_depth);
@@ -662,7 +667,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	dapx_ring_view_init(&ep->sq.view, ep->ring, DAPX_EP_SEND_CONTROL_OFF, DAPX_EP_ENTRIES_OFF,
 			    ep->attr.send_depth, send_stride, &ep->send_layout);
 	xrc = attr->flags & DAPX_EP_XRC;
-	ret = dapx_workq_init(&ep->sq, xrc ? &dapx_xrc_send_ops : &dapx_send_ops, ep, obj,
+	ret = dapx_workq_init(&ep->sq, xrc ? &dapx_xrc_send_ops : &dapx_send_ops, ep,
 			      attr->max_send_sge, xrc ? 0 : attr->max_inline);
 	if (!ret && xrc)
 		ret = dapx_xrc_sender_create(ep);
@@ -671,7 +676,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	if (attr->recv_depth) {
 		dapx_ring_view_init(&ep->rq.view, ep->ring, DAPX_EP_RECV_CONTROL_OFF, recv_off,
 				    ep->attr.recv_depth, recv_stride, &ep->recv_layout);
-		ret = dapx_workq_init(&ep->rq, &dapx_recv_ops, ep, obj, attr->max_recv_sge, 0);
+		ret = dapx_workq_init(&ep->rq, &dapx_recv_ops, ep, attr->max_recv_sge, 0);
 		if (ret)
 			goto err;
 	}
@@ -709,15 +714,14 @@ static int dapx_ep_change_evd(struct dapx_workq *wq, struct dapx_evd **place, st
 {
 	int ret = 0;
 
-	if (!wq->ops) {
-		WRITE_ONCE(*place, evd);
-		return 0;
-	}
 	spin_lock_bh(&wq->lock);
-	if (dapx_workq_all_ended(wq))
+	if (!wq->ops || dapx_workq_all_ended(wq)) {
+		/* Binds, and what is left of an earlier connection's receives of an SRQ. */
+		dapx_workq_drop_events(wq, *place);
 		WRITE_ONCE(*place, evd);
-	else
+	} else {
 		ret = -EBADFD;
+	}
 	spin_unlock_bh(&wq->lock);
 	return ret;
 }
@@ -769,6 +773,7 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 		ret = dapx_evd_use(ctx, cmd->async_evd, &ep->async_evd);
 		if (ret)
 			return ret;
+		ep->async.source = &ep->async_events;
 	}
 	if (cmd->xrcd) {
 		if (!ep->xrc)
@@ -884,14 +889,12 @@ static void dapx_ep_drain(struct dapx_ep *ep)
 
 static void dapx_ep_drop_events(struct dapx_ep *ep)
 {
-	if (ep->request_evd)
-		dapx_evd_drop(ep->request_evd, &ep->obj);
-	if (ep->recv_evd)
-		dapx_evd_drop(ep->recv_evd, &ep->obj);
+	dapx_workq_drop_events(&ep->sq, ep->request_evd);
+	dapx_workq_drop_events(&ep->rq, ep->recv_evd);
 	if (ep->connect_evd)
-		dapx_evd_drop(ep->connect_evd, &ep->obj);
+		dapx_evd_drop(ep->connect_evd, &ep->connection_events);
 	if (ep->async_evd)
-		dapx_evd_drop(ep->async_evd, &ep->obj);
+		dapx_evd_drop(ep->async_evd, &ep->async_events);
 }
 
 /*
@@ -1240,16 +1243,6 @@ static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
 	return 0;
 }
 
-/* One that the endpoint has lost; it may have it for other events still. */
-static void dapx_ep_leave_evd(struct dapx_ep *ep, struct dapx_object *obj)
-{
-	struct dapx_evd *evd = obj ? dapx_evd_of(obj) : NULL;
-
-	if (evd && evd != ep->recv_evd && evd != ep->request_evd && evd != ep->connect_evd &&
-	    evd != ep->async_evd)
-		dapx_evd_drop(evd, &ep->obj);
-}
-
 static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify *cmd)
 {
 	const struct ib_device_attr *dev = &ep->obj.ctx->dev->ibdev->attrs;
@@ -1307,6 +1300,8 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 	spin_lock_irq(&ep->lock);
 	if (cmd->mask & DAPX_EP_MODIFY_CONNECT_EVD) {
 		evd = ep->connect_evd;
+		if (evd)
+			dapx_evd_drop(evd, &ep->connection_events);
 		ep->connect_evd = dapx_evd_of(change.connect_evd);
 		change.connect_evd = evd ? &evd->obj : NULL;
 	}
@@ -1317,10 +1312,6 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 		ep->attr.max_rd_atomic = cmd->max_rd_atomic;
 		ep->attr.max_dest_rd_atomic = cmd->max_dest_rd_atomic;
 	}
-	/* Events that waited for room in an EVD that is no longer ours. */
-	dapx_ep_leave_evd(ep, change.recv_evd);
-	dapx_ep_leave_evd(ep, change.request_evd);
-	dapx_ep_leave_evd(ep, change.connect_evd);
 	ret = 0;
 out:
 	dapx_ep_change_drop(&change);

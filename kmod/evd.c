@@ -15,12 +15,16 @@
 #define DAPX_EVD_ARM_OFF DAPX_RING_CONTROL_SIZE
 #define DAPX_EVD_ENTRIES_OFF (DAPX_EVD_ARM_OFF + DAPX_RING_LINE)
 
-void dapx_event_node_init(struct dapx_event_node *node, struct dapx_object *owner,
-			  void (*gone)(struct dapx_event_node *node))
+/* So many events are moved or dropped at a time: interrupts are off meanwhile. */
+#define DAPX_EVD_BATCH 64
+
+void dapx_event_source_init(struct dapx_event_source *source, struct dapx_object *owner,
+			    void (*gone)(struct dapx_event_node *node))
 {
-	INIT_LIST_HEAD(&node->entry);
-	node->owner = owner;
-	node->gone = gone;
+	source->owner = owner;
+	source->gone = gone;
+	source->first = NULL;
+	source->last = &source->first;
 }
 
 /* Events that the process has not consumed; more than the depth if it wrote nonsense. */
@@ -44,8 +48,8 @@ static void dapx_evd_update_flags(struct dapx_evd *evd)
 static void dapx_evd_node_gone(struct dapx_event_node *node)
 {
 	WRITE_ONCE(node->pending, false);
-	if (node->gone)
-		node->gone(node);
+	if (node->source->gone)
+		node->source->gone(node);
 }
 
 /* Whether the process left the indices possible; if not, the EVD is out of service. */
@@ -58,10 +62,13 @@ static bool dapx_evd_sane(struct dapx_evd *evd)
 	return !evd->corrupt;
 }
 
-static bool dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
+static bool dapx_evd_has_room(struct dapx_evd *evd)
 {
-	if (evd->frozen || !dapx_evd_sane(evd) || dapx_evd_count(evd) == evd->view.depth)
-		return false;
+	return !evd->frozen && dapx_evd_sane(evd) && dapx_evd_count(evd) != evd->view.depth;
+}
+
+static void dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
+{
 	memcpy(dapx_ring_entry(&evd->view, evd->tail), &node->event, sizeof(node->event));
 	evd->tail++;
 	if (node->solicited)
@@ -69,23 +76,55 @@ static bool dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
 	/* Release: the entry is there before the index says so. */
 	smp_store_release(evd->view.tail, evd->tail);
 	dapx_evd_node_gone(node);
-	return true;
 }
 
-static void dapx_evd_flush_locked(struct dapx_evd *evd)
+/* The node waits for room, behind all others of the EVD, so behind those of its source. */
+static void dapx_evd_enlist(struct dapx_evd *evd, struct dapx_event_node *node)
 {
-	struct dapx_event_node *node, *next;
+	list_add_tail(&node->entry, &evd->backlog);
+	node->next = NULL;
+	*node->source->last = node;
+	node->source->last = &node->next;
+}
 
+/* The first of its source: what goes is the first of the EVD, or of a source. */
+static void dapx_evd_delist(struct dapx_event_node *node)
+{
+	struct dapx_event_source *source = node->source;
+
+	list_del(&node->entry);
+	source->first = node->next;
+	if (!source->first)
+		source->last = &source->first;
+}
+
+/* Moves what waits into the ring, as far as there is room. Returns whether some is left to move. */
+static bool dapx_evd_flush_some(struct dapx_evd *evd)
+{
+	struct dapx_event_node *node;
+	unsigned int n;
+
+	lockdep_assert_held(&evd->lock);
 	if (list_empty(&evd->backlog))
-		return;
-	list_for_each_entry_safe(node, next, &evd->backlog, entry) {
-		list_del_init(&node->entry);
-		if (!dapx_evd_put(evd, node)) {
-			list_add(&node->entry, &evd->backlog);
+		return false;
+	for (n = 0; n < DAPX_EVD_BATCH && dapx_evd_has_room(evd); n++) {
+		node = list_first_entry_or_null(&evd->backlog, struct dapx_event_node, entry);
+		if (!node)
 			break;
-		}
+		dapx_evd_delist(node);
+		dapx_evd_put(evd, node);
 	}
 	dapx_evd_update_flags(evd);
+	return n == DAPX_EVD_BATCH && !list_empty(&evd->backlog);
+}
+
+/* The same with all that there is room for, in a command. Gives the lock up in between. */
+static void dapx_evd_flush(struct dapx_evd *evd, unsigned long *flags)
+{
+	while (dapx_evd_flush_some(evd) && !fatal_signal_pending(current)) {
+		spin_unlock_irqrestore(&evd->lock, *flags);
+		spin_lock_irqsave(&evd->lock, *flags);
+	}
 }
 
 static void dapx_evd_wake(struct dapx_evd *evd)
@@ -143,15 +182,17 @@ static void dapx_evd_post_locked(struct dapx_evd *evd, struct dapx_event_node *n
 	}
 	node->pending = true;
 	WRITE_ONCE(evd->events, evd->events + 1);
-	if (!list_empty(&evd->backlog) || !dapx_evd_put(evd, node)) {
-		list_add_tail(&node->entry, &evd->backlog);
+	if (list_empty(&evd->backlog) && dapx_evd_has_room(evd)) {
+		dapx_evd_put(evd, node);
+	} else {
+		dapx_evd_enlist(evd, node);
 		dapx_evd_update_flags(evd);
 		/*
 		 * The process moves the head, then reads the flags; we write the flags,
 		 * then read the head. One of us sees the other.
 		 */
 		smp_mb();
-		dapx_evd_flush_locked(evd);
+		dapx_evd_flush_some(evd);
 	}
 	WRITE_ONCE(evd->unread, dapx_evd_count(evd));
 	dapx_evd_signal(evd);
@@ -188,21 +229,39 @@ void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
 	dapx_evd_wake(evd);
 }
 
-/* Drops what waits for room and belongs to an object that is being freed. */
-void dapx_evd_drop(struct dapx_evd *evd, struct dapx_object *owner)
+/* Drops some of what waits for room. Returns whether some is left. */
+static bool dapx_evd_drop_some(struct dapx_evd *evd, struct dapx_event_source *source)
 {
-	struct dapx_event_node *node, *next;
-	unsigned long flags;
+	struct dapx_event_node *node;
+	unsigned int n;
 
-	spin_lock_irqsave(&evd->lock, flags);
-	list_for_each_entry_safe(node, next, &evd->backlog, entry) {
-		if (node->owner != owner)
-			continue;
-		list_del_init(&node->entry);
+	lockdep_assert_held(&evd->lock);
+	for (n = 0; n < DAPX_EVD_BATCH; n++) {
+		node = source ? source->first :
+		       list_first_entry_or_null(&evd->backlog, struct dapx_event_node, entry);
+		if (!node)
+			break;
+		dapx_evd_delist(node);
 		dapx_evd_node_gone(node);
 	}
 	dapx_evd_update_flags(evd);
-	spin_unlock_irqrestore(&evd->lock, flags);
+	return n == DAPX_EVD_BATCH;
+}
+
+/*
+ * Drops what waits for room of a source that posts no more, or of all (NULL) in an EVD that
+ * takes no more.
+ */
+void dapx_evd_drop(struct dapx_evd *evd, struct dapx_event_source *source)
+{
+	unsigned long flags;
+	bool more;
+
+	do {
+		spin_lock_irqsave(&evd->lock, flags);
+		more = dapx_evd_drop_some(evd, source);
+		spin_unlock_irqrestore(&evd->lock, flags);
+	} while (more);
 }
 
 static void dapx_evd_fetch_lazy(struct dapx_evd *evd);
@@ -215,7 +274,7 @@ int dapx_evd_doorbell(struct dapx_evd *evd)
 	if (atomic_read(&evd->lazy_sources))
 		dapx_evd_fetch_lazy(evd);
 	spin_lock_irqsave(&evd->lock, flags);
-	dapx_evd_flush_locked(evd);
+	dapx_evd_flush(evd, &flags);
 	ret = dapx_evd_sane(evd) ? 0 : -EBADMSG;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	/* What went in may be what another thread waits for. */
@@ -331,8 +390,9 @@ int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
 	spin_lock_init(&evd->lock);
 	INIT_LIST_HEAD(&evd->backlog);
 	init_waitqueue_head(&evd->wait);
-	dapx_event_node_init(&evd->removed, obj, NULL);
-	dapx_event_node_init(&evd->port, obj, NULL);
+	dapx_event_source_init(&evd->own, obj, NULL);
+	evd->removed.source = &evd->own;
+	evd->port.source = &evd->own;
 	evd->obj.user_data = cmd->user_data;
 	evd->want_async = cmd->flags & DAPX_EVD_ASYNC;
 
@@ -362,17 +422,11 @@ err_abort:
 static void dapx_evd_destroy(struct dapx_object *obj)
 {
 	struct dapx_evd *evd = container_of(obj, struct dapx_evd, obj);
-	struct dapx_event_node *node, *next;
-	unsigned long flags;
 
-	spin_lock_irqsave(&evd->lock, flags);
+	spin_lock_irq(&evd->lock);
 	evd->dead = true;
-	list_for_each_entry_safe(node, next, &evd->backlog, entry) {
-		list_del_init(&node->entry);
-		dapx_evd_node_gone(node);
-	}
-	dapx_evd_update_flags(evd);
-	spin_unlock_irqrestore(&evd->lock, flags);
+	spin_unlock_irq(&evd->lock);
+	dapx_evd_drop(evd, NULL);
 	wake_up_all(&evd->wait);
 }
 
@@ -430,7 +484,7 @@ static int dapx_evd_wait_done(struct dapx_evd *evd, struct dapx_evd_wait *cmd)
 	bool dead, sane;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	dapx_evd_flush_locked(evd);
+	dapx_evd_flush(evd, &flags);
 	sane = dapx_evd_sane(evd);
 	count = dapx_evd_count(evd);
 	attention = evd->attention - (evd->tail - count);
@@ -525,7 +579,7 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 	struct dapx_ring_view view, old;
 	struct dapx_evd *evd;
 	unsigned long flags;
-	u32 count, i;
+	u32 tail, count, left, i;
 	int ret;
 
 	if (cmd->flags)
@@ -539,33 +593,37 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 		goto out;
 
 	/*
-	 * From the decision to the switch nothing goes into the ring. Between them the
-	 * caller is told: one that cannot be keeps the old ring.
+	 * From the decision to the switch nothing goes into the ring, so that it can be copied
+	 * without the lock. Between them the caller is told: one that cannot be keeps the old
+	 * ring.
 	 */
 	spin_lock_irqsave(&evd->lock, flags);
+	old = evd->view;
+	tail = evd->tail;
+	count = dapx_evd_count(evd);
 	if (evd->dead)
 		ret = -ENOENT;
-	else if (!dapx_evd_sane(evd))
+	else if (!dapx_evd_sane(evd) || count > old.depth)
 		ret = -EBADMSG;
-	else if (dapx_evd_count(evd) > view.depth)
+	else if (count > view.depth)
 		ret = -EBUSY;
 	else
 		evd->frozen = true;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (ret)
 		goto out_ring;
+	for (i = tail - count; i != tail; i++)
+		memcpy(dapx_ring_entry(&view, i), dapx_ring_entry(&old, i),
+		       sizeof(struct dapx_event));
 	ret = dapx_respond(ucmd);
 
 	spin_lock_irqsave(&evd->lock, flags);
 	evd->frozen = false;
-	old = evd->view;
-	count = dapx_evd_count(evd);
-	if (!ret && dapx_evd_sane(evd) && count <= view.depth) {
-		for (i = evd->tail - count; i != evd->tail; i++)
-			memcpy(dapx_ring_entry(&view, i), dapx_ring_entry(&old, i),
-			       sizeof(struct dapx_event));
-		*view.head = evd->tail - count;
-		*view.tail = evd->tail;
+	/* Fewer, where the process went on reading; more are not in the copy. */
+	left = dapx_evd_count(evd);
+	if (!ret && dapx_evd_sane(evd) && left <= count) {
+		*view.head = tail - left;
+		*view.tail = tail;
 		*dapx_evd_arm_word(ring) = READ_ONCE(*dapx_evd_arm_word(evd->ring));
 		WRITE_ONCE(*old.flags, DAPX_RING_DEAD);
 		evd->view = view;
@@ -576,7 +634,7 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 	} else if (!ret) {
 		ret = -EBADMSG;
 	}
-	dapx_evd_flush_locked(evd);
+	dapx_evd_flush(evd, &flags);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	dapx_evd_wake(evd);
 out_ring:
@@ -625,6 +683,7 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 {
 	struct dapx_evd_post *cmd = ucmd->cmd;
 	struct dapx_event_node node = {
+		.source = &(struct dapx_event_source) {},
 		.solicited = true,
 		.event = {
 			.type = DAPX_EVENT_SOFTWARE,
@@ -646,15 +705,17 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 
 	/* Events that wait for room go first. */
 	spin_lock_irqsave(&evd->lock, flags);
-	dapx_evd_flush_locked(evd);
-	if (evd->dead)
+	dapx_evd_flush(evd, &flags);
+	if (evd->dead) {
 		ret = -ENOENT;
-	else if (!dapx_evd_sane(evd))
+	} else if (!dapx_evd_sane(evd)) {
 		ret = -EBADMSG;
-	else if (!list_empty(&evd->backlog) || !dapx_evd_put(evd, &node))
+	} else if (!list_empty(&evd->backlog) || !dapx_evd_has_room(evd)) {
 		ret = -EAGAIN;
-	else
+	} else {
+		dapx_evd_put(evd, &node);
 		dapx_evd_signal(evd);
+	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (!ret)
 		dapx_evd_wake(evd);

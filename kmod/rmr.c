@@ -89,9 +89,9 @@ static u32 dapx_window_rkey(const struct dapx_window *window)
 
 /* --------------------------------------------------------------------- binds */
 
-static void dapx_bind_gone(struct dapx_event_node *node)
+void dapx_bind_gone(struct dapx_event_node *node)
 {
-	atomic_dec(&container_of(node->owner, struct dapx_ep, obj)->binds);
+	atomic_dec(&container_of(node->source->owner, struct dapx_ep, obj)->binds);
 	kfree(container_of(node, struct dapx_bind, barrier.node));
 }
 
@@ -143,7 +143,7 @@ void dapx_rmr_binds_drop(struct dapx_ep *ep)
 	while ((barrier = dapx_workq_drop_barrier(&ep->sq))) {
 		dapx_bind_settle(container_of(barrier, struct dapx_bind, barrier),
 				 DAPX_STATUS_FLUSHED);
-		barrier->node.gone(&barrier->node);
+		dapx_bind_gone(&barrier->node);
 	}
 }
 
@@ -258,7 +258,7 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 	bind->rmr = rmr;
 	bind->window = *window;
 	bind->barrier.signaled = cmd->flags & DAPX_BIND_SIGNALED;
-	dapx_event_node_init(&bind->barrier.node, &ep->obj, dapx_bind_gone);
+	bind->barrier.node.source = &ep->sq.barrier_events;
 	bind->barrier.node.solicited = true;
 	bind->barrier.node.event = (struct dapx_event) {
 		.type = DAPX_EVENT_COMPLETION,

@@ -89,7 +89,7 @@ static void dapx_srq_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct dapx_workq *wq = slot->wq;
 
 	dapx_slot_returned(slot);
-	slot->node.owner = &ep->obj;
+	slot->node.source = &ep->rq.events;
 	slot->node.event.handle = ep->obj.handle;
 	slot->node.event.user_data = ep->obj.user_data;
 	dapx_recv_complete(ep, slot, wc);
@@ -290,7 +290,7 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 	dapx_ring_view_init(&srq->rq.view, srq->ring, 0, DAPX_SRQ_ENTRIES_OFF, depth, stride,
 			    &cmd->out_ring);
 	ret = dapx_workq_init(&srq->rq, srq->xrcd ? &dapx_srq_xrc_ops : &dapx_srq_ops, srq,
-			      &srq->obj, cmd->max_sge, 0);
+			      cmd->max_sge, 0);
 	if (ret)
 		return ret;
 	ret = srq->xrcd ? dapx_srq_init_xrc(srq) : dapx_srq_init_plain(srq, cmd->max_sge);
@@ -366,8 +366,10 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 	INIT_WORK(&srq->work, dapx_srq_work);
 	INIT_LIST_HEAD(&srq->entry);
 	spin_lock_init(&srq->async_lock);
-	dapx_event_node_init(&srq->limit_event, obj, NULL);
-	dapx_event_node_init(&srq->error_event, obj, NULL);
+	dapx_workq_init_events(&srq->rq, obj, NULL);
+	dapx_event_source_init(&srq->async_events, obj, NULL);
+	srq->limit_event.source = &srq->async_events;
+	srq->error_event.source = &srq->async_events;
 	srq->obj.user_data = cmd->user_data;
 	ret = dapx_srq_use_objects(srq, cmd);
 	if (!ret)
@@ -396,14 +398,6 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 	return 0;
 }
 
-static void dapx_srq_leave_evd(struct dapx_srq *srq, struct dapx_evd *evd)
-{
-	if (!evd)
-		return;
-	dapx_evd_drop(evd, &srq->obj);
-	dapx_object_unuse(&evd->obj);
-}
-
 static void dapx_srq_destroy(struct dapx_object *obj)
 {
 	struct dapx_srq *srq = dapx_srq_of(obj);
@@ -426,9 +420,13 @@ static void dapx_srq_destroy(struct dapx_object *obj)
 	async_evd = srq->async_evd;
 	srq->async_evd = NULL;
 	spin_unlock_irq(&srq->async_lock);
-	if (async_evd != srq->evd)
-		dapx_srq_leave_evd(srq, async_evd);
-	dapx_srq_leave_evd(srq, srq->evd);
+	if (async_evd)
+		dapx_evd_drop(async_evd, &srq->async_events);
+	if (async_evd && async_evd != srq->evd)
+		dapx_object_unuse(&async_evd->obj);
+	dapx_workq_drop_events(&srq->rq, srq->evd);
+	if (srq->evd)
+		dapx_object_unuse(&srq->evd->obj);
 	cancel_work_sync(&srq->work);
 	if (srq->xrcd)
 		dapx_object_unuse(&srq->xrcd->obj);

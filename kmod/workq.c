@@ -27,6 +27,8 @@
 
 /* Each round takes a ring's worth at the most; more is left to another context. */
 #define DAPX_RUN_ROUNDS 2
+/* So many entries are taken at a time: softirqs are off meanwhile. */
+#define DAPX_RUN_BATCH 64
 
 /* Events that a process leaves unread while it goes on publishing. */
 #define DAPX_BEHIND 4
@@ -152,9 +154,31 @@ void dapx_slot_returned(struct dapx_slot *slot)
 	WRITE_ONCE(slot->cqe.done, dapx_slot_stray);
 }
 
+/*
+ * First thing, for every queue. One that gets no more than this, as its endpoint has no
+ * receives of its own, has the events of those that it gets from an SRQ.
+ */
+void dapx_workq_init_events(struct dapx_workq *wq, struct dapx_object *obj,
+			    void (*barrier_gone)(struct dapx_event_node *node))
+{
+	wq->obj = obj;
+	spin_lock_init(&wq->lock);
+	dapx_event_source_init(&wq->events, obj, dapx_slot_gone);
+	dapx_event_source_init(&wq->barrier_events, obj, barrier_gone);
+}
+
+/* What waits for room in @evd, the queue's; NULL: it has none. */
+void dapx_workq_drop_events(struct dapx_workq *wq, struct dapx_evd *evd)
+{
+	if (!evd)
+		return;
+	dapx_evd_drop(evd, &wq->events);
+	dapx_evd_drop(evd, &wq->barrier_events);
+}
+
 /* @wq->view is set. */
 int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, void *owner,
-		    struct dapx_object *obj, u32 max_sge, u32 max_inline)
+		    u32 max_sge, u32 max_inline)
 {
 	u32 depth = wq->view.depth, i;
 
@@ -162,8 +186,6 @@ int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, voi
 	BUILD_BUG_ON(sizeof(struct dapx_slot) > 128);
 	wq->ops = ops;
 	wq->owner = owner;
-	wq->obj = obj;
-	spin_lock_init(&wq->lock);
 	init_llist_head(&wq->free);
 	INIT_LIST_HEAD(&wq->barriers);
 	hrtimer_setup(&wq->linger, dapx_workq_linger_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
@@ -188,7 +210,7 @@ int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, voi
 
 		slot->cqe.done = dapx_slot_stray;
 		slot->wq = wq;
-		dapx_event_node_init(&slot->node, obj, dapx_slot_gone);
+		slot->node.source = &wq->events;
 		llist_add(&slot->free, &wq->free);
 	}
 	wq->head = dapx_initial_index;
@@ -275,7 +297,7 @@ void dapx_workq_update_mode(struct dapx_workq *wq)
 void dapx_workq_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status)
 {
 	slot->node.event.completion.status = status;
-	trace_dapx_complete(slot->node.owner, &slot->node.event);
+	trace_dapx_complete(slot->node.source->owner, &slot->node.event);
 	if (evd && (slot->signaled || status != DAPX_STATUS_SUCCESS))
 		dapx_evd_post(evd, &slot->node);
 	else
@@ -401,21 +423,19 @@ static bool dapx_workq_has_next_look(struct dapx_workq *wq)
 	return wq->lingering;
 }
 
-/* Returns whether a fault came to light. */
-static bool dapx_workq_run_locked(struct dapx_workq *wq)
+/* Returns whether a fault came to light. @more: to be called again. */
+static bool dapx_workq_run_locked(struct dapx_workq *wq, bool *more)
 {
 	bool fault = false, busy;
 	struct dapx_slot *slot;
-	unsigned int round;
-	u32 tail;
+	u32 tail, taken = 0;
 
-	for (round = 0;; round++) {
+	*more = false;
+	for (;;) {
 		if (wq->mode == DAPX_WORKQ_STOP || wq->corrupt)
 			return fault;
-		/* A process that publishes as fast as we take must not hold us here. */
-		if (round == DAPX_RUN_ROUNDS) {
-			dapx_workq_set_flags(wq, true);
-			wq->ops->kick(wq);
+		if (taken == DAPX_RUN_BATCH) {
+			*more = true;
 			return fault;
 		}
 		tail = dapx_workq_tail(wq);
@@ -435,12 +455,13 @@ static bool dapx_workq_run_locked(struct dapx_workq *wq)
 							    slot->node.event.completion.status);
 				}
 			}
-			if (wq->head == tail)
+			if (wq->head == tail || taken == DAPX_RUN_BATCH)
 				break;
 			slot = dapx_slot_get(wq);
 			if (!slot)
 				break;
 			dapx_workq_take(wq, slot);
+			taken++;
 			if (wq->faulty && wq->ops->fault_at_once)
 				fault = true;
 		}
@@ -451,6 +472,8 @@ static bool dapx_workq_run_locked(struct dapx_workq *wq)
 			return true;
 		}
 
+		if (wq->head != tail && taken == DAPX_RUN_BATCH)
+			continue;
 		if (dapx_workq_at_barrier(wq))
 			wq->ops->at_barrier(wq);
 		busy = dapx_workq_has_next_look(wq);
@@ -472,14 +495,25 @@ static bool dapx_workq_run_locked(struct dapx_workq *wq)
 /* Looks at the ring. EBADMSG: its indices are impossible. */
 int dapx_workq_run(struct dapx_workq *wq)
 {
-	bool fault, corrupt;
+	bool fault = false, corrupt, more, may_stay;
+	u32 batches = 0;
 
 	if (!wq->ops)
 		return 0;
-	spin_lock_bh(&wq->lock);
-	fault = dapx_workq_run_locked(wq);
-	corrupt = wq->corrupt;
-	spin_unlock_bh(&wq->lock);
+	may_stay = !in_softirq() && !irqs_disabled();
+	do {
+		spin_lock_bh(&wq->lock);
+		fault |= dapx_workq_run_locked(wq, &more);
+		/* A process that publishes as fast as we take must not hold us here. */
+		if (more && (!may_stay || ++batches > DAPX_RUN_ROUNDS *
+			     DIV_ROUND_UP(wq->view.depth, DAPX_RUN_BATCH))) {
+			dapx_workq_set_flags(wq, true);
+			wq->ops->kick(wq);
+			more = false;
+		}
+		corrupt = wq->corrupt;
+		spin_unlock_bh(&wq->lock);
+	} while (more);
 	if (fault && wq->ops->fault)
 		wq->ops->fault(wq);
 	return corrupt ? -EBADMSG : 0;
@@ -613,7 +647,7 @@ void dapx_workq_pass_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier
 	if (evd && (barrier->signaled || status != DAPX_STATUS_SUCCESS))
 		dapx_evd_post(evd, &barrier->node);
 	else
-		barrier->node.gone(&barrier->node);
+		barrier->node.source->gone(&barrier->node);
 	spin_unlock_bh(&wq->lock);
 	dapx_workq_run(wq);
 }
@@ -666,7 +700,7 @@ void dapx_recv_prepare(struct dapx_workq *wq, struct dapx_slot *slot)
 
 	slot->signaled = true;
 	slot->node.solicited = true;
-	slot->node.owner = wq->obj;
+	slot->node.source = &wq->events;
 	slot->node.event = (struct dapx_event) {
 		.type = DAPX_EVENT_COMPLETION,
 		.handle = wq->obj->handle,

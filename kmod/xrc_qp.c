@@ -83,6 +83,7 @@ struct dapx_xrc_registration {
 	u32 qp_num, domain_id;		/* also when these are gone */
 	struct dapx_evd *evd;		/* NULL: none */
 	struct list_head entry;		/* qp->registrations */
+	struct dapx_event_source events;
 	struct dapx_event_node established;
 	struct dapx_event_node disconnected;
 	struct dapx_event_node error;
@@ -736,7 +737,7 @@ static void dapx_xrc_registration_destroy(struct dapx_object *obj)
 	if (last)
 		dapx_xrc_qp_destroy(reg->qp);
 	if (reg->evd) {
-		dapx_evd_drop(reg->evd, obj);
+		dapx_evd_drop(reg->evd, &reg->events);
 		dapx_object_unuse(&reg->evd->obj);
 	}
 	if (reg->xrcd)
@@ -780,9 +781,10 @@ static struct dapx_xrc_registration *dapx_xrc_registration_create(struct dapx_co
 		return ERR_CAST(obj);
 	reg = dapx_xrc_registration_of(obj);
 	INIT_LIST_HEAD(&reg->entry);
-	dapx_event_node_init(&reg->established, obj, NULL);
-	dapx_event_node_init(&reg->disconnected, obj, NULL);
-	dapx_event_node_init(&reg->error, obj, NULL);
+	dapx_event_source_init(&reg->events, obj, NULL);
+	reg->established.source = &reg->events;
+	reg->disconnected.source = &reg->events;
+	reg->error.source = &reg->events;
 	reg->obj.user_data = user_data;
 	ret = dapx_xrcd_use(ctx, xrcd, &reg->xrcd);
 	if (ret)

@@ -283,6 +283,57 @@ TEST_F(ep, modify_recv_evd_with_waiting_events)
 	test_cmd(free, self->a.fd, .handle = other.handle);
 }
 
+/* How long it takes to leave one EVD for the other, and come back, so many times. */
+static __u64 time_to_change(const struct ep *ep, const struct evd *evd, const struct evd *other)
+{
+	struct dapx_ep_modify away = {
+		.ep = ep->handle, .mask = DAPX_EP_MODIFY_CONNECT_EVD, .connect_evd = other->handle,
+	}, back = away;
+	__u64 start = now_ns();
+	int i;
+
+	back.connect_evd = evd->handle;
+	for (i = 0; i < 50; i++)
+		if (_test_cmd_ep_modify(ep->host->fd, &away) ||
+		    _test_cmd_ep_modify(ep->host->fd, &back))
+			return UINT64_MAX;
+	return now_ns() - start;
+}
+
+/* What waits in an EVD is nothing to those who have no event there. */
+TEST_F(ep, modify_connect_evd_past_events_of_others)
+{
+	const __u32 depth = 8192;
+	struct dapx_ep_create cmd;
+	struct evd small, other;
+	__u64 before, after;
+	struct dapx_sge sge;
+	struct ep ep;
+	__u64 i;
+
+	OK(evd_make(self->a.fd, 1, 0, &small));
+	OK(evd_make(self->a.fd, 1, 0, &other));
+	before = time_to_change(&self->ea, &small, &other);
+	ASSERT_NE(UINT64_MAX, before);
+
+	ep_usual(&self->a, &cmd);
+	cmd.recv_evd = small.handle;
+	cmd.attr.recv_depth = depth;
+	OK(ep_make(&self->a, &cmd, &ep));
+	OK(qp_init(&ep));
+	sge = host_sge(&self->a, TARGET, 8);
+	sge.mr = NO_HANDLE;
+	for (i = 0; i < depth; i++)
+		OK(ep_push_recv(&ep, &(struct dapx_recv_wr) { .wr_id = i, .num_sge = 1 }, &sge));
+	OK(ring_bell(self->a.fd, ep.handle, DAPX_DOORBELL_RECV, &ep.recv));
+	EXPECT_TRUE(ring_flags(&small.ring) & DAPX_RING_BACKLOG);
+	after = time_to_change(&self->ea, &small, &other);
+	EXPECT_GT(3 * before, after)
+		TH_LOG("%llu us, %llu us with %u events of another endpoint", before / 1000,
+		       after / 1000, depth - 1);
+	OK(ep_destroy(&ep));
+}
+
 TEST_F(ep, modify_pd_too_late)
 {
 	__u32 pd = test_cmd(pd_create, self->a.fd, 0).out_pd;
