@@ -530,14 +530,17 @@ static void dapx_ep_destroy_qp(struct dapx_ep *ep)
 /* ECANCELED: the queue pair is in error already, and stays there. */
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask)
 {
+	enum ib_qp_state from;
 	int ret = -ECANCELED;
 
 	mutex_lock(&ep->qp_mutex);
-	if (ep->qp && ep->qp_state != IB_QPS_ERR) {
+	from = ep->qp_state;
+	if (ep->qp && from != IB_QPS_ERR) {
 		ret = ib_modify_qp(ep->qp, attr, mask);
 		if (!ret && mask & IB_QP_STATE)
 			WRITE_ONCE(ep->qp_state, attr->qp_state);
-		if (!ret && ep->xrc && attr->qp_state == IB_QPS_INIT)
+		/* Its consumer may have stepped it here before the RDMA CM does. */
+		if (!ret && ep->xrc && from == IB_QPS_RESET && attr->qp_state == IB_QPS_INIT)
 			ret = dapx_xrc_sender_start(ep);
 	}
 	mutex_unlock(&ep->qp_mutex);

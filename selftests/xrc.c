@@ -918,6 +918,25 @@ TEST_F(xrc, by_the_cm)
 	OK(expect_async(&self->r[1].conn, DAPX_ASYNC_XRC_QP_DISCONNECTED, NULL));
 }
 
+/* A queue pair that its consumer stepped to INIT, as receives before a connection want it. */
+TEST_F(xrc, by_the_cm_from_init)
+{
+	struct ep other;
+	__u32 qp_num;
+
+	if (on_siw())
+		SKIP(return, "the states of iWARP's queue pairs are the CM's");
+	OK(xrc_ep_create(&self->a, &other));
+	OK(qp_init(&other));
+	OK(xrc_qp_make(&self->r[1], &qp_num));
+	OK(xrc_connect_cm(&other, &self->r[1], qp_num));
+	OK(srq_recv(&self->srq[2].srq, 1, TAKE, 100));
+	OK(xrc_send(&other, self->srq[2].number, 2, 0, 100));
+	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->r[2].recv, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(ep_destroy(&other));
+}
+
 /* The request is an id of its own, and its listener gone. */
 TEST_F(xrc, by_the_cm_taken)
 {
