@@ -250,6 +250,14 @@ int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb)
 	return ret;
 }
 
+/* Below the id's handler mutex, which callbacks have; a query has the lock. */
+void dapx_cm_set_ep(struct dapx_cm *cm, struct dapx_ep *ep)
+{
+	spin_lock_irq(&cm->lock);
+	cm->ep = ep;
+	spin_unlock_irq(&cm->lock);
+}
+
 /* The endpoint is done with the id, which was shut down. */
 void dapx_cm_release_ep(struct dapx_cm *cm)
 {
@@ -898,7 +906,9 @@ static int dapx_cm_reserve(struct dapx_cm *cm, struct dapx_ep *ep)
 	if (ret)
 		return ret;
 	kref_get(&ep->obj.kref);
+	spin_lock_irq(&cm->lock);
 	cm->reserved = ep;
+	spin_unlock_irq(&cm->lock);
 	return 0;
 }
 
@@ -927,7 +937,9 @@ static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cm
 
 	WRITE_ONCE(cm->state, DAPX_CM_BOUND);
 	if (ep) {
+		spin_lock_irq(&cm->lock);
 		cm->reserved = NULL;
+		spin_unlock_irq(&cm->lock);
 		spin_lock_irq(&ep->lock);
 		dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
 		spin_unlock_irq(&ep->lock);
@@ -1136,6 +1148,11 @@ static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
 	spin_unlock_irq(&cm->lock);
 	if (ret)
 		return ret;
+	ret = dapx_cgroup_charge(&cm->obj);
+	if (ret) {
+		dapx_cm_unclaim_request(cm);
+		return ret;
+	}
 
 	/* Its first callback may be about to announce it, in the EVD that it leaves. */
 	rdma_lock_handler(cm->id);

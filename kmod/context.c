@@ -84,20 +84,29 @@ static int dapx_user_charge(struct dapx_user *user)
 }
 
 #ifdef CONFIG_CGROUP_RDMA
-static int dapx_cgroup_charge(struct dapx_context *ctx, struct dapx_object *obj)
+/*
+ * Charges are the current task's. What a callback makes for a connection request has none
+ * until the process accepts or takes the request; before, the listener's backlog limits it.
+ */
+int dapx_cgroup_charge(struct dapx_object *obj)
 {
-	int ret = rdmacg_try_charge(&obj->cg, &ctx->dev->ibdev->cg_device,
-				    RDMACG_RESOURCE_HCA_OBJECT);
+	int ret;
 
+	if (obj->cg || current->flags & PF_KTHREAD)
+		return 0;
+	ret = rdmacg_try_charge(&obj->cg, &obj->ctx->dev->ibdev->cg_device,
+				RDMACG_RESOURCE_HCA_OBJECT);
 	return ret == -EAGAIN ? -EDQUOT : ret;
 }
 
 static void dapx_cgroup_uncharge(struct dapx_context *ctx, struct dapx_object *obj)
 {
-	rdmacg_uncharge(obj->cg, &ctx->dev->ibdev->cg_device, RDMACG_RESOURCE_HCA_OBJECT);
+	if (obj->cg)
+		rdmacg_uncharge(obj->cg, &ctx->dev->ibdev->cg_device, RDMACG_RESOURCE_HCA_OBJECT);
+	obj->cg = NULL;
 }
 #else
-static int dapx_cgroup_charge(struct dapx_context *ctx, struct dapx_object *obj)
+int dapx_cgroup_charge(struct dapx_object *obj)
 {
 	return 0;
 }
@@ -117,7 +126,7 @@ int dapx_context_charge(struct dapx_context *ctx, struct dapx_object *obj)
 	ret = dapx_user_charge(ctx->user);
 	if (ret)
 		goto err_context;
-	ret = dapx_cgroup_charge(ctx, obj);
+	ret = dapx_cgroup_charge(obj);
 	if (ret)
 		goto err_user;
 	return 0;

@@ -203,6 +203,7 @@ void dapx_context_put(struct dapx_context *ctx);
 int dapx_context_enter(struct dapx_context *ctx);
 void dapx_context_leave(struct dapx_context *ctx);
 void dapx_context_teardown(struct dapx_context *ctx, enum dapx_genl_cause cause);
+int dapx_cgroup_charge(struct dapx_object *obj);
 int dapx_context_charge(struct dapx_context *ctx, struct dapx_object *obj);
 void dapx_context_uncharge(struct dapx_context *ctx, struct dapx_object *obj);
 extern unsigned int dapx_max_objects;
@@ -1036,6 +1037,7 @@ void dapx_cm_established(struct dapx_cm *cm);
 void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
 		       struct __kernel_sockaddr_storage *remote);
 int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb);
+void dapx_cm_set_ep(struct dapx_cm *cm, struct dapx_ep *ep);
 void dapx_cm_release_ep(struct dapx_cm *cm);
 bool dapx_cm_claim_request(struct dapx_cm *cm);
 void dapx_cm_unclaim_request(struct dapx_cm *cm);

@@ -427,12 +427,12 @@ static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
 	rdma_lock_handler(cm->id);
 	ret = dapx_ep_enter_active(ep, cm);
 	if (!ret) {
-		cm->ep = ep;
+		dapx_cm_set_ep(cm, ep);
 		ret = dapx_ep_send_request(ep, cm->id);
 		if (ret && !dapx_ep_leave_active(ep))
 			ret = 0;
 		if (ret)
-			cm->ep = NULL;
+			dapx_cm_set_ep(cm, NULL);
 	}
 	rdma_unlock_handler(cm->id);
 	if (ret)
@@ -581,7 +581,7 @@ static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 	ep->remote_qp_num = cm->remote_qp_num;
 	ep->tentative = false;
 	spin_unlock_irq(&ep->lock);
-	cm->ep = ep;
+	dapx_cm_set_ep(cm, ep);
 	dapx_ep_update_modes(ep);
 
 	dapx_cm_mark_sent(cm);
@@ -639,6 +639,9 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 		   ep->tentative ? DAPX_EP_TENTATIVE_PENDING : DAPX_EP_PASSIVE_PENDING;
 	if ((cm->candidate && cm->candidate != ep) || ep->state != expected || ep->cm ||
 	    !dapx_ep_is_complete(ep))
+		goto out;
+	ret = dapx_cgroup_charge(&ep->obj);
+	if (ret)
 		goto out;
 	ret = dapx_ep_accept_request(ep, cm, cmd);
 	if (!ret) {

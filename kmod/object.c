@@ -19,12 +19,12 @@ struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
 	obj = kzalloc(class->size, GFP_KERNEL_ACCOUNT);
 	if (!obj)
 		return ERR_PTR(-ENOMEM);
+	obj->ctx = ctx;
 	ret = dapx_context_charge(ctx, obj);
 	if (ret)
 		goto err_free;
 	kref_init(&obj->kref);
 	mutex_init(&obj->mutex);
-	obj->ctx = ctx;
 	obj->class = class;
 	ret = xa_alloc_cyclic(&ctx->objects, &obj->handle, NULL, xa_limit_31b,
 			      &ctx->next_object, GFP_KERNEL_ACCOUNT);

@@ -472,4 +472,46 @@ TEST_F(security, rdma_cgroup)
 	test_err(EDQUOT, pd_create, self->a.fd, 0);
 }
 
+/* Endpoints made for requests are charged when these are accepted: no callback is the process. */
+TEST_F(security, rdma_cgroup_of_requests)
+{
+	struct dapx_cm_listen mode = { .mode = DAPX_LISTEN_TENTATIVE };
+	struct dapx_ep_create usual;
+	struct listener listener;
+	struct ep ep[2], made[2];
+	struct dapx_event event;
+	char text[128];
+	int i;
+
+	if (cgroup_enter("+rdma"))
+		SKIP(return, "%s", why());
+	/* The listener, and one endpoint. */
+	snprintf(text, sizeof(text), "%s hca_object=2", self->b.device);
+	OK(write_line(CGROUP "/dapx/rdma.max", text));
+	ep_usual(&self->b, &usual);
+	mode.attr = usual.attr;
+	OK(listener_open_as(&self->b, &mode, &listener));
+	for (i = 0; i < 2; i++) {
+		OK(ep_create(&self->a, &ep[i]));
+		OK(ep_connect(&ep[i], &listener));
+		OK(listener_request(&listener, &event));
+		OK(ep_adopt(&self->b, event.request.ep, &made[i]));
+		test_cmd(ep_modify, self->b.fd, .ep = made[i].handle,
+			 .mask = DAPX_EP_MODIFY_PD | DAPX_EP_MODIFY_REQUEST_EVD |
+				 DAPX_EP_MODIFY_RECV_EVD | DAPX_EP_MODIFY_CONNECT_EVD,
+			 .pd = self->b.pd, .request_evd = self->b.done.handle,
+			 .recv_evd = self->b.recv.handle, .connect_evd = self->b.conn.handle);
+		test_err(i ? EDQUOT : 0, ep_accept, self->b.fd, .ep = made[i].handle,
+			 .cm = event.request.cm);
+		if (!i)
+			OK(expect_connection(&self->b.conn, made[i].handle,
+					     DAPX_CONNECTION_ESTABLISHED, NULL));
+	}
+	/* It is as it was: accepted as soon as there is room. */
+	OK(ep_destroy(&made[0]));
+	OK(ep_accept(&made[1], event.request.cm));
+	OK(ep_destroy(&made[1]));
+	cgroup_leave(self->b.device);
+}
+
 TEST_HARNESS_MAIN
