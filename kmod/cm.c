@@ -3,9 +3,11 @@
  * dapx: connection manager ids: the consumer's, listeners, requests, and those
  * made for an endpoint
  */
+#include <linux/kthread.h>
 #include <linux/memcontrol.h>
 #include <linux/nsproxy.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/netlink.h>
 #include <rdma/ib_addr.h>
@@ -115,6 +117,7 @@ static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 	spin_lock_init(&cm->lock);
 	INIT_LIST_HEAD(&cm->requests);
 	INIT_LIST_HEAD(&cm->entry);
+	init_completion(&cm->connected);
 	init_waitqueue_head(&cm->acked);
 	INIT_WORK(&cm->expel, dapx_cm_expel_work);
 	dapx_event_source_init(&cm->events, obj, NULL);
@@ -176,6 +179,53 @@ static void dapx_cm_destroy_id(struct rdma_cm_id *id)
 }
 
 /*
+ * An iWARP driver may connect its stream before rdma_connect() returns, as siw does: for two
+ * minutes if the peer does not answer. The callback that calls for it is in the one queue of
+ * the whole machine's RDMA CM. So a thread does it, which dapx_cm_shutdown() interrupts.
+ */
+static int dapx_cm_connector(void *data)
+{
+	struct dapx_cm *cm = data;
+	struct rdma_cm_id *id;
+
+	/* Before it looks for the id: who took it has sent no signal yet. */
+	allow_kernel_signal(SIGKILL);
+	mutex_lock(&cm->id_mutex);
+	id = cm->id;
+	mutex_unlock(&cm->id_mutex);
+	if (id)
+		dapx_ep_connect_now(cm->ep, id);
+	dapx_user_end_connect(cm->obj.ctx->user);
+	mutex_lock(&cm->id_mutex);
+	cm->connector = NULL;
+	mutex_unlock(&cm->id_mutex);
+	kthread_complete_and_exit(&cm->connected, 0);
+}
+
+/* In the callback that says that the route is resolved. */
+int dapx_cm_connect_aside(struct dapx_cm *cm)
+{
+	struct dapx_user *user = cm->obj.ctx->user;
+	struct task_struct *task;
+	int ret = 0;
+
+	if (!dapx_user_begin_connect(user))
+		return -EAGAIN;
+	mutex_lock(&cm->id_mutex);
+	task = cm->id ? kthread_run(dapx_cm_connector, cm, "dapx_connect") :
+			ERR_PTR(-ECANCELED);
+	if (IS_ERR(task)) {
+		ret = PTR_ERR(task);
+		dapx_user_end_connect(user);
+	} else {
+		cm->connector = task;
+		cm->connects = true;
+	}
+	mutex_unlock(&cm->id_mutex);
+	return ret;
+}
+
+/*
  * Cancels whatever is going on, and waits for callbacks. The peer of a set-up
  * sees a reject, that of a connection a disconnect.
  */
@@ -186,9 +236,13 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 	mutex_lock(&cm->id_mutex);
 	id = cm->id;
 	cm->id = NULL;
+	if (id && cm->connector)
+		send_sig(SIGKILL, cm->connector, 1);
 	mutex_unlock(&cm->id_mutex);
 	if (!id)
 		return;
+	if (cm->connects)
+		wait_for_completion(&cm->connected);
 	dapx_cm_await_notice(READ_ONCE(cm->sent_at));
 	dapx_cm_destroy_id(id);
 }

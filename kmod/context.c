@@ -27,7 +27,11 @@ struct dapx_user {
 	refcount_t refs;		/* dapx_users' xa_lock for the last */
 	uid_t uid;
 	atomic_t objects;
+	atomic_t connecting;		/* threads that connect for the user */
 };
+
+/* Each takes a thread of the kernel while its peer does not answer. */
+#define DAPX_MAX_USER_CONNECTING 256
 
 static DEFINE_XARRAY(dapx_users);
 
@@ -81,6 +85,19 @@ static int dapx_user_charge(struct dapx_user *user)
 		return 0;
 	atomic_dec(&user->objects);
 	return -EDQUOT;
+}
+
+bool dapx_user_begin_connect(struct dapx_user *user)
+{
+	if (atomic_inc_return(&user->connecting) <= DAPX_MAX_USER_CONNECTING)
+		return true;
+	atomic_dec(&user->connecting);
+	return false;
+}
+
+void dapx_user_end_connect(struct dapx_user *user)
+{
+	atomic_dec(&user->connecting);
 }
 
 #ifdef CONFIG_CGROUP_RDMA

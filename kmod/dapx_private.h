@@ -69,6 +69,7 @@
  *	dapx_evd_post()		any		ep->lock, cm->lock, wq->lock
  *	dapx_workq_run()	process, softirq	context->sem, recv_cq_lock
  *	dapx_workq_linger_over()	softirq		none
+ *	dapx_cm_connector()	process (thread)	none
  *	ep->work, ep->deadline, xrc_qp->work
  *				process (work)	none
  *	dapx_context_teardown()	process		none
@@ -204,6 +205,8 @@ int dapx_context_enter(struct dapx_context *ctx);
 void dapx_context_leave(struct dapx_context *ctx);
 void dapx_context_teardown(struct dapx_context *ctx, enum dapx_genl_cause cause);
 int dapx_cgroup_charge(struct dapx_object *obj);
+bool dapx_user_begin_connect(struct dapx_user *user);
+void dapx_user_end_connect(struct dapx_user *user);
 int dapx_context_charge(struct dapx_context *ctx, struct dapx_object *obj);
 void dapx_context_uncharge(struct dapx_context *ctx, struct dapx_object *obj);
 extern unsigned int dapx_max_objects;
@@ -979,6 +982,7 @@ int dapx_ep_access_flags(struct dapx_ep *ep);
 /* -------------------------------------------------------------- ep_connect.c */
 
 int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_event *event);
+void dapx_ep_connect_now(struct dapx_ep *ep, struct rdma_cm_id *id);
 void dapx_ep_message_arrived(struct dapx_ep *ep);
 void dapx_ep_deadline(struct work_struct *work);
 void dapx_ep_disconnect_drained(struct dapx_ep *ep);
@@ -987,8 +991,11 @@ void dapx_ep_disconnect_drained(struct dapx_ep *ep);
 
 struct dapx_cm {
 	struct dapx_object obj;
-	struct mutex id_mutex;		/* id is there */
+	struct mutex id_mutex;		/* id is there; connector */
 	struct rdma_cm_id *id;		/* NULL: destroyed */
+	struct task_struct *connector;	/* NULL: none, or it is done */
+	bool connects;			/* by a connector */
+	struct completion connected;	/* or not: the connector has ended */
 	spinlock_t lock;		/* state, closing, requests, unacked */
 	enum dapx_cm_state state;
 	bool closing;			/* no more events */
@@ -1030,6 +1037,7 @@ struct dapx_cm {
 
 extern const struct dapx_object_class dapx_cm_class;
 struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep);
+int dapx_cm_connect_aside(struct dapx_cm *cm);
 void dapx_cm_shutdown(struct dapx_cm *cm);
 void dapx_cm_disconnect(struct dapx_cm *cm);
 void dapx_cm_mark_sent(struct dapx_cm *cm);

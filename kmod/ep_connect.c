@@ -271,7 +271,11 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		}
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		if (READ_ONCE(ep->state) == DAPX_EP_ACTIVE_PENDING)
+		if (READ_ONCE(ep->state) != DAPX_EP_ACTIVE_PENDING)
+			break;
+		if (ep->obj.ctx->dev->iwarp)
+			ret = dapx_cm_connect_aside(id->context);
+		else
 			ret = dapx_ep_send_request(ep, id);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
@@ -344,6 +348,19 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 	if (ret)
 		dapx_ep_connect_failed(ep, dapx_ep_failure(ret), ret, NULL, 0);
 	return 0;
+}
+
+/* In a thread of its own. */
+void dapx_ep_connect_now(struct dapx_ep *ep, struct rdma_cm_id *id)
+{
+	int ret = 0;
+
+	rdma_lock_handler(id);
+	if (READ_ONCE(ep->state) == DAPX_EP_ACTIVE_PENDING)
+		ret = dapx_ep_send_request(ep, id);
+	rdma_unlock_handler(id);
+	if (ret)
+		dapx_ep_connect_failed(ep, dapx_ep_failure(ret), ret, NULL, 0);
 }
 
 void dapx_ep_deadline(struct work_struct *work)

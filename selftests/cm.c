@@ -965,6 +965,31 @@ TEST_F(cm, no_neighbour)
 	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(&self->ea));
 }
 
+/* A peer that says nothing holds up nobody: neither who connects meanwhile, nor who gives up. */
+TEST_F(cm, silent_peer)
+{
+	const char *dev = getenv("DAPX_NETDEV");
+	struct listener listener;
+	struct ep other;
+	__u64 start;
+
+	run("ip neigh replace 10.0.0.99 lladdr 02:da:00:00:00:99 nud permanent dev %s", dev);
+	ASSERT_EQ(0, run("ip route replace 10.0.0.99 dev %s src %s", dev, self->a.addr));
+	ASSERT_EQ(0, connect_nowhere(&self->a, &self->ea, "10.0.0.99", false, PATIENCE_MS * 100));
+
+	OK(listener_open(&self->b, &listener));
+	OK(ep_create(&self->a, &other));
+	OK(connect_through(&other, &listener, &self->eb));
+	OK(ep_exchange(&other, &self->eb));
+
+	start = now_ns();
+	EXPECT_EQ(DAPX_EP_ACTIVE_PENDING, ep_shown_state(&self->ea));
+	OK(ep_destroy(&self->ea));
+	EXPECT_GT(10ULL * 1000000000, now_ns() - start);
+	run("ip route delete 10.0.0.99 dev %s", dev);
+	run("ip neigh delete 10.0.0.99 dev %s", dev);
+}
+
 /* An address that another device than the attached one would reach. */
 TEST_F(cm, over_another_device)
 {
