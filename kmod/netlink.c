@@ -85,6 +85,11 @@ int dapx_netlink_put_process(const struct dapx_netlink_reader *reader, struct sk
 	return nla_put_string(skb, name_attr, name);
 }
 
+/* No command has an attribute: one that may come to mean something is not ignored today. */
+static const struct nla_policy dapx_netlink_policy[] = {
+	[1] = { .type = NLA_REJECT },
+};
+
 static const struct genl_ops dapx_netlink_ops[] = {
 	{
 		.cmd = DAPX_GENL_CMD_XRCD_GET,
@@ -114,6 +119,8 @@ struct genl_family dapx_netlink_family __ro_after_init = {
 	.version = DAPX_GENL_VERSION,
 	.module = THIS_MODULE,
 	.netnsok = true,
+	.policy = dapx_netlink_policy,
+	.maxattr = ARRAY_SIZE(dapx_netlink_policy) - 1,
 	.parallel_ops = true,		/* a domain that is waited for holds up nobody else */
 	.ops = dapx_netlink_ops,
 	.n_ops = ARRAY_SIZE(dapx_netlink_ops),

@@ -8,9 +8,6 @@
 
 #include "dapx_private.h"
 
-/* Room for each ring's pages in the space of mmap offsets. */
-#define DAPX_RING_MMAP_SHIFT 30
-
 static void dapx_ring_release(struct kref *kref)
 {
 	struct dapx_ring *ring = container_of(kref, struct dapx_ring, kref);
@@ -68,21 +65,24 @@ void dapx_ring_destroy(struct dapx_ring *ring)
 
 u64 dapx_ring_mmap_offset(const struct dapx_ring *ring)
 {
-	return (u64)ring->id << DAPX_RING_MMAP_SHIFT;
+	/*
+	 * Names it, and no more: a ring is mapped from its beginning. mmap2() of 32-bit
+	 * programs has 32 bits for a page's number.
+	 */
+	return (u64)ring->id << PAGE_SHIFT;
 }
 
 int dapx_ring_mmap(struct dapx_context *ctx, struct vm_area_struct *vma)
 {
-	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	unsigned long num_pages = vma_pages(vma);
 	struct dapx_ring *ring;
 	int ret = -EINVAL;
 
-	if (!(vma->vm_flags & VM_SHARED) || offset & (BIT_ULL(DAPX_RING_MMAP_SHIFT) - 1))
+	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
 
 	xa_lock(&ctx->rings);
-	ring = xa_load(&ctx->rings, offset >> DAPX_RING_MMAP_SHIFT);
+	ring = xa_load(&ctx->rings, vma->vm_pgoff);
 	if (ring)
 		kref_get(&ring->kref);
 	xa_unlock(&ctx->rings);

@@ -177,6 +177,24 @@ FIXTURE_TEARDOWN(objects)
 
 /* ---- what is told ---- */
 
+/* They may get a meaning; who sends one to this module must not take its silence for consent. */
+TEST_F(objects, unknown_attribute)
+{
+	static const __u8 commands[] = {
+		DAPX_GENL_CMD_XRCD_GET, DAPX_GENL_CMD_CONTEXT_GET, DAPX_GENL_CMD_OBJECT_GET,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		int fd = nl_socket(), family = family_of(fd);
+
+		ASSERT_LT(0, family) TH_LOG("%s", why());
+		OK(ask(fd, family, NLM_F_DUMP, commands[i], "nothing"));
+		EXPECT_ERRNO(EINVAL, dump_go_on(fd, self->list));
+		close(fd);
+	}
+}
+
 TEST_F(objects, contexts)
 {
 	struct thing *thing = self->list->thing;

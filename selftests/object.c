@@ -515,6 +515,16 @@ TEST_F(object, fork_child_mmap)
 	EXPECT_NE(MAP_FAILED, map);
 }
 
+/* mmap2() of a 32-bit program takes a page's number in 32 bits; there may be 2^31 rings. */
+TEST_F(object, ring_offsets_of_32_bit_programs)
+{
+	__u64 first = test_cmd(evd_create, self->a.fd, .depth = 4).out_ring.mmap_offset;
+	__u64 second = test_cmd(evd_create, self->a.fd, .depth = 4).out_ring.mmap_offset;
+
+	ASSERT_LT(first, second);
+	EXPECT_GE(1ULL << 32, ((second - first) << 31) / sysconf(_SC_PAGESIZE));
+}
+
 static int send_fd(int socket, int fd)
 {
 	char room[CMSG_SPACE(sizeof(int))] = {};
