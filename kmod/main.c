@@ -166,6 +166,9 @@ static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long a
 		return -EFAULT;
 	if (ucmd.user_size < op->min_size)
 		return -EINVAL;
+	/* No command will be as long; all behind the known part would be looked through for zeros. */
+	if (ucmd.user_size > PAGE_SIZE)
+		return -E2BIG;
 	ucmd.cmd_size = op->size;
 	ret = copy_struct_from_user(ucmd.cmd, op->size, ucmd.ubuffer, ucmd.user_size);
 	if (ret)

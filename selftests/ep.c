@@ -283,21 +283,26 @@ TEST_F(ep, modify_recv_evd_with_waiting_events)
 	test_cmd(free, self->a.fd, .handle = other.handle);
 }
 
-/* How long it takes to leave one EVD for the other, and come back, so many times. */
+/* How long it takes to leave one EVD for the other, and come back: the least of several. */
 static __u64 time_to_change(const struct ep *ep, const struct evd *evd, const struct evd *other)
 {
 	struct dapx_ep_modify away = {
 		.ep = ep->handle, .mask = DAPX_EP_MODIFY_CONNECT_EVD, .connect_evd = other->handle,
 	}, back = away;
-	__u64 start = now_ns();
+	__u64 least = UINT64_MAX, start, took;
 	int i;
 
 	back.connect_evd = evd->handle;
-	for (i = 0; i < 50; i++)
+	for (i = 0; i < 50; i++) {
+		start = now_ns();
 		if (_test_cmd_ep_modify(ep->host->fd, &away) ||
 		    _test_cmd_ep_modify(ep->host->fd, &back))
 			return UINT64_MAX;
-	return now_ns() - start;
+		took = now_ns() - start;
+		if (took < least)
+			least = took;
+	}
+	return least;
 }
 
 /* What waits in an EVD is nothing to those who have no event there. */
@@ -329,8 +334,8 @@ TEST_F(ep, modify_connect_evd_past_events_of_others)
 	EXPECT_TRUE(ring_flags(&small.ring) & DAPX_RING_BACKLOG);
 	after = time_to_change(&self->ea, &small, &other);
 	EXPECT_GT(3 * before, after)
-		TH_LOG("%llu us, %llu us with %u events of another endpoint", before / 1000,
-		       after / 1000, depth - 1);
+		TH_LOG("%llu ns, %llu ns with %u events of another endpoint", before, after,
+		       depth - 1);
 	OK(ep_destroy(&ep));
 }
 

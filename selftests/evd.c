@@ -1232,6 +1232,30 @@ TEST_F(evd, solicited)
 				     NULL));
 }
 
+/* What cannot be told apart is wanted: receives of an endpoint without the flag, connections. */
+TEST_F(evd, solicited_by_all_others)
+{
+	struct listener listener;
+	struct dapx_event event;
+	struct dapx_ep_create cmd;
+	struct ep ep;
+
+	ep_usual(&self->b, &cmd);
+	cmd.connect_evd = self->b.recv.handle;
+	OK(ep_make(&self->b, &cmd, &ep));
+	OK(ep_recv(&ep, 1, 0, 8));
+	OK(listener_open(&self->b, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	OK(ep_accept(&ep, event.request.cm));
+	EXPECT_EQ(0, wait_solicited(&self->b.recv, in_ms(PATIENCE_MS)));
+	OK(expect_connection(&self->b.recv, ep.handle, DAPX_CONNECTION_ESTABLISHED, NULL));
+	EXPECT_ERRNO(ETIMEDOUT, wait_solicited(&self->b.recv, in_ms(GLANCE_MS)));
+	OK(send_flagged(&self->ea, 1, 0));
+	EXPECT_EQ(0, wait_solicited(&self->b.recv, in_ms(PATIENCE_MS)));
+	OK(expect_completion(&self->b.recv, 1, DAPX_STATUS_SUCCESS, NULL));
+}
+
 /* ---- asynchronous events ---- */
 
 FIXTURE(async)

@@ -300,6 +300,44 @@ TEST_F(srq, freed_while_a_fault_is_told)
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(all), &all));
 }
 
+/* When fewer receives are left than the limit, once. */
+TEST_F(srq, limit)
+{
+	struct dapx_srq_create cmd = {
+		.pd = self->b.pd, .depth = 16, .max_sge = 1, .async_evd = self->b.conn.handle,
+	};
+	struct dapx_srq_query query = {};
+	struct dapx_event event;
+	struct ep ea, eb;
+	struct srq srq = { .host = &self->b };
+	__u64 i;
+
+	ASSERT_EQ(0, _test_cmd_srq_create(self->b.fd, &cmd));
+	srq.handle = query.srq = cmd.out_srq;
+	OK(ring_map(self->b.fd, &cmd.out_ring, &srq.ring));
+	OK(ep_create(&self->a, &ea));
+	OK(ep_of_srq(&self->b, &srq, &eb));
+	OK(connect_cm(&ea, &eb));
+	evd_drain(&self->b.conn);
+	for (i = 0; i < 4; i++)
+		OK(srq_recv(&srq, i, TARGET, 64));
+	test_cmd(srq_modify, self->b.fd, .srq = srq.handle, .limit = 2);
+	for (i = 0; i < 2; i++) {
+		OK(ep_send(&ea, i, 0, 64));
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS, NULL));
+	}
+	OK(evd_quiet(&self->b.conn));
+	OK(ep_send(&ea, 2, 0, 64));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_SRQ_LIMIT, &event));
+	EXPECT_EQ(srq.handle, event.handle);
+	ASSERT_EQ(0, _test_cmd_srq_query(self->b.fd, &query));
+	EXPECT_EQ(0, query.out_limit);
+	OK(ep_send(&ea, 3, 0, 64));
+	OK(expect_completion(&self->b.recv, 2, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->b.recv, 3, DAPX_STATUS_SUCCESS, NULL));
+	OK(evd_quiet(&self->b.conn));
+}
+
 TEST_F(srq, impossible_indices)
 {
 	struct ep x, y;

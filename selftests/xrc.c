@@ -1007,6 +1007,22 @@ TEST_F(xrc, limit)
 	EXPECT_EQ(0, query.out_limit);
 }
 
+/* A peer that has its number must not reach another queue by it. */
+TEST_F(xrc, number_not_soon_used_again)
+{
+	struct host *host = &self->r[0];
+	struct xrc_srq first, next;
+	int i;
+
+	OK(xrc_srq_make(host, 4, &first));
+	test_cmd(free, host->fd, .handle = first.srq.handle);
+	for (i = 0; i < 16; i++) {
+		OK(xrc_srq_make(host, 4, &next));
+		EXPECT_NE(first.number, next.number);
+		test_cmd(free, host->fd, .handle = next.srq.handle);
+	}
+}
+
 /* Asynchronous events may go elsewhere than completions. */
 TEST_F(xrc, limit_told_elsewhere)
 {

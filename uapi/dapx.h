@@ -27,7 +27,7 @@
  * The errno says what is wrong:
  *
  *  - ENOTTY: unknown command
- *  - E2BIG: the struct is longer than known, and the rest is not zero
+ *  - E2BIG: the struct is longer than known, and the rest is not zero; or longer than a page
  *  - EINVAL: malformed: short struct, reserved member set, value out of range
  *  - EOPNOTSUPP: a flag or value that this kernel or this device does not have
  *  - EOVERFLOW: an address plus a length wraps around
