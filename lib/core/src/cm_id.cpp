@@ -167,7 +167,7 @@ CmId::~CmId()
 void CmId::settle() noexcept
 {
     // Events may come in between, while it listens or resolves; then once more.
-    for (int round = 0; *this && round < 8; ++round) {
+    for (int round = 0; owned_here() && round < 8; ++round) {
         auto info = query();
         if (!info || (info->unacked != 0 && !ack(info->unacked)))
             return;

@@ -41,10 +41,13 @@ bool Context::module_loaded() noexcept
 
 Result<Context> Context::open_node(const char* node) noexcept
 {
+    const auto owner = detail::Owner::current();
+    if (!owner)
+        return std::unexpected(owner.error());
     const int fd = ::open(node, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return std::unexpected(detail::explain_open(errno, node));
-    Context context(std::make_shared<const detail::Device>(fd));
+    Context context(std::make_shared<const detail::Device>(fd, *owner));
     // Any file can be opened under this name; only dapx answers this.
     if (auto info = context.info(); !info)
         return std::unexpected(std::move(info).error());

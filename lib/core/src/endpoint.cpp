@@ -119,10 +119,12 @@ Result<void> Endpoint::map(const ::dapx_ring_layout& send, const ::dapx_ring_lay
     if (!mapping)
         return std::unexpected(std::move(mapping).error());
     std::byte* base = mapping->base();
+    const detail::Owner owner = mapping->owner();
     mapping_ = std::move(*mapping);
-    send_ring_ = WorkRing(base, send);
+    send_ring_ = WorkRing(base, send, owner);
     if (recv.depth != 0)
-        recv_queue_ = ReceiveQueue(WorkRing(base, recv), fd(), handle(), options.max_recv_sge);
+        recv_queue_ =
+            ReceiveQueue(WorkRing(base, recv, owner), fd(), handle(), options.max_recv_sge);
     state_ = reinterpret_cast<const std::uint32_t*>(base + state_off);
     fd_ = fd();
     max_send_sge_ = options.max_send_sge;

@@ -31,7 +31,7 @@ Result<void> Evd::map(const ::dapx_ring_layout& layout) noexcept
     auto mapping = Mapping::create(fd(), layout.mmap_offset, layout.mmap_size);
     if (!mapping)
         return std::unexpected(std::move(mapping).error());
-    ring_ = EventRing(mapping->base(), layout);
+    ring_ = EventRing(mapping->base(), layout, mapping->owner());
     mapping_ = std::move(*mapping);
     return {};
 }

@@ -41,10 +41,15 @@ int Object::fd() const noexcept
     return device_->fd();
 }
 
+bool Object::owned_here() const noexcept
+{
+    return handle_ != 0 && device_->here();
+}
+
 void Object::dispose() noexcept
 {
     // Nobody could act on an error, nor wait, in a destructor.
-    if (handle_ != 0)
+    if (owned_here())
         (void)try_free();
     handle_ = 0;
 }

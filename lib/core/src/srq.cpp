@@ -41,8 +41,8 @@ Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd, co
     if (!mapping)
         return std::unexpected(std::move(mapping).error());
     srq.mapping_ = std::move(*mapping);
-    srq.queue_ = ReceiveQueue(WorkRing(srq.mapping_.base(), layout), context.fd(), srq.handle(),
-                              options.max_sge);
+    const WorkRing ring(srq.mapping_.base(), layout, srq.mapping_.owner());
+    srq.queue_ = ReceiveQueue(ring, context.fd(), srq.handle(), options.max_sge);
     srq.number_ = argument.out_srq_num;
     return srq;
 }

@@ -12,6 +12,8 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const struct dapx_ep_attr sizes = {
 	.send_depth = 4,
@@ -519,11 +521,41 @@ static void connections(void)
 	CHECK(dapxc_ep_free(ep) == 0);
 }
 
+/* What a forked child may do with what it inherits. */
+static void forked(void)
+{
+	struct dapxc_ep *ep = dapxc_ep_create(pd, evd, evd, evd, NULL, &sizes, 0);
+	struct dapxc_srq *srq = dapxc_srq_create(pd, evd, 4, 1, 0);
+	struct dapx_send_wr wr = { .opcode = DAPX_OP_SEND };
+	struct dapx_event event;
+	size_t count;
+	pid_t child;
+	int status;
+
+	fake_set_state(dapxc_ep_handle(ep), DAPX_EP_CONNECTED);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(dapxc_evd_poll(evd, &event, 1, &count) == EPERM && count == 0);
+		CHECK(dapxc_ep_post_send(ep, &wr, NULL, 0) == EPERM);
+		CHECK(dapxc_ep_post_recv(ep, 1, NULL, 0, 0) == EPERM);
+		CHECK(dapxc_srq_post_recv(srq, 1, NULL, 0, 0) == EPERM);
+		CHECK(dapxc_ep_state(ep) == DAPX_EP_DISCONNECTED);
+		CHECK(dapxc_ep_free(ep) == EPERM);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(dapxc_evd_poll(evd, &event, 1, &count) == 0);
+	CHECK(dapxc_ep_post_send(ep, &wr, NULL, 0) == 0);
+	CHECK(dapxc_ep_free(ep) == 0);
+	CHECK(dapxc_srq_free(srq) == 0);
+}
+
 int main(void)
 {
 	static void (*const tests[])(void) = {
 		contexts, freeing, memory, events, domains, queues, receive_queue_pairs, endpoints,
-		connections,
+		connections, forked,
 	};
 	size_t i;
 

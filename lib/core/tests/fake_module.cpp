@@ -34,6 +34,7 @@ FakeModule* FakeModule::active = nullptr;
 
 FakeModule::FakeModule()
 {
+    owner_ = ::getpid();
     memory_fd_ = ::memfd_create("fake-dapx", MFD_CLOEXEC);
     if (memory_fd_ < 0 || ::ftruncate(memory_fd_, memory_size) != 0)
         throw std::runtime_error("memfd_create");
@@ -76,8 +77,26 @@ void FakeModule::put_event(std::uint32_t evd, const dapx_event& event)
     __atomic_store_n(ring.tail(), *ring.tail() + 1, __ATOMIC_RELEASE);
 }
 
+void FakeModule::fail_mmap(std::size_t before, int error)
+{
+    mmaps_until_error_ = before + 1;
+    mmap_error_ = error;
+}
+
+bool FakeModule::mmap_fails() noexcept
+{
+    if (mmaps_until_error_ == 0 || --mmaps_until_error_ != 0)
+        return false;
+    errno = mmap_error_;
+    return true;
+}
+
 int FakeModule::command(unsigned long request, void* argument)
 {
+    if (::getpid() != owner_) {
+        errno = EPERM;
+        return -1;
+    }
     std::uint32_t size = 0;
     std::memcpy(&size, argument, sizeof(size));
     const auto* bytes = static_cast<const std::byte*>(argument);
@@ -377,6 +396,7 @@ extern "C" {
 
 int __real_open(const char* path, int flags, ...);
 int __real_ioctl(int fd, unsigned long request, ...);
+void* __real_mmap(void* address, std::size_t size, int protection, int flags, int fd, off_t offset);
 
 int __wrap_open(const char* path, int flags, ...)
 {
@@ -400,5 +420,20 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
     if (FakeModule::active != nullptr && FakeModule::active->owns(fd))
         return FakeModule::active->command(request, argument);
     return __real_ioctl(fd, request, argument);
+}
+
+void* __wrap_mmap(void* address, std::size_t size, int protection, int flags, int fd, off_t offset)
+{
+    using dapx::test::FakeModule;
+    if (FakeModule::active == nullptr)
+        return __real_mmap(address, size, protection, flags, fd, offset);
+    if (FakeModule::active->mmap_fails())
+        return MAP_FAILED;
+    void* const base = __real_mmap(address, size, protection, flags, fd, offset);
+    if (base != MAP_FAILED && FakeModule::active->owns(fd)) {
+        ::madvise(base, size, MADV_DONTFORK);
+        FakeModule::active->mappings.emplace_back(base, size);
+    }
+    return base;
 }
 }

@@ -11,13 +11,14 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dapx::test {
 
 /// Stands in for /dev/dapx in this process, while it lives: open(2) of node() and ioctl(2) on
 /// what that returns come here. It records every command, keeps handles and rings, and does no
-/// RDMA.
+/// RDMA. As the module, it obeys no forked child, and none inherits what is mapped.
 class FakeModule {
 public:
     FakeModule();
@@ -32,6 +33,12 @@ public:
 
     /// The next command @p request answers @p error, once for each call of this.
     void fail_next(unsigned long request, int error) { errors_[request].push_back(error); }
+
+    /// The mmap(2) that follows @p before others answers @p error.
+    void fail_mmap(std::size_t before, int error);
+
+    /// What was mapped of it: address and bytes.
+    std::vector<std::pair<void*, std::size_t>> mappings;
 
     /// Handles that are in use: freeing answers EBUSY.
     std::set<std::uint32_t> busy;
@@ -101,6 +108,7 @@ public:
     int open_node();
     [[nodiscard]] bool owns(int fd) const { return fds_.contains(fd); }
     int command(unsigned long request, void* argument);
+    [[nodiscard]] bool mmap_fails() noexcept;
     static FakeModule* active;
 
 private:
@@ -120,6 +128,9 @@ private:
     int resize_evd(dapx_evd_resize& argument);
     int create_ep(dapx_ep_create& argument);
 
+    int owner_ = 0;
+    std::size_t mmaps_until_error_ = 0;
+    int mmap_error_ = 0;
     int memory_fd_ = -1;
     std::byte* memory_ = nullptr;
     std::size_t used_ = 0;

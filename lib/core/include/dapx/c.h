@@ -22,7 +22,7 @@
  *   Any function from any thread at any time, while nobody frees the object; but one
  *   thread at a time posts requests to an endpoint, one posts receives to an endpoint
  *   or SRQ, and one takes events out of an EVD or resizes it. After fork() a child
- *   needs a context of its own: EPERM.
+ *   needs a context of its own: EPERM, of posting and polling, too.
  *
  * Structs of <dapx/dapx.h> that begin with @size are passed to the module as they are:
  *   begin with struct dapx_srq_query query = { .size = sizeof(query) };

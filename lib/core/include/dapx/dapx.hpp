@@ -19,6 +19,7 @@
 #include <dapx/object.hpp>
 #include <dapx/object_list.hpp>
 #include <dapx/object_type.hpp>
+#include <dapx/owner.hpp>
 #include <dapx/pd.hpp>
 #include <dapx/post.hpp>
 #include <dapx/poster.hpp>

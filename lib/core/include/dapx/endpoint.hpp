@@ -224,8 +224,13 @@ public:
 
     // --- State ------------------------------------------------------------------------------
 
-    /// As the shared memory shows it now; no system call. Thread safety: any thread.
-    [[nodiscard]] EpState state() const noexcept { return EpState{barrier::load_acquire(state_)}; }
+    /// As the shared memory shows it now; no system call. In a forked child
+    /// EpState::disconnected. Thread safety: any thread.
+    [[nodiscard]] EpState state() const noexcept
+    {
+        return mapping_.owner().here() ? EpState{barrier::load_acquire(state_)}
+                                       : EpState::disconnected;
+    }
 
     /// Errors: ENOENT, EIO. Thread safety: any thread. Source: DAPX_EP_QUERY.
     [[nodiscard]] Result<EndpointInfo> query() const noexcept;

@@ -179,7 +179,8 @@ public:
     /// Events in the ring now. Thread safety: the consumer.
     [[nodiscard]] std::uint32_t available() const noexcept { return ring_.available(); }
 
-    /// True if no more events come: freed, device removed, or the ring's indices overwritten.
+    /// True if no more events come: freed, device removed, the ring's indices overwritten, or this
+    /// is a forked child.
     /// What is in the ring can still be read. Thread safety: the consumer.
     [[nodiscard]] bool dead() const noexcept { return ring_.dead() || ring_.corrupted(); }
 

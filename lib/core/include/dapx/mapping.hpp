@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dapx/error.hpp>
+#include <dapx/owner.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,20 +10,23 @@
 
 namespace dapx {
 
-/// A mapping of a context's file: the memory of one or two rings. Move-only; unmaps at its end.
+/// A mapping of a context's file: the memory of one or two rings. Move-only; unmaps at its end,
+/// except in a forked child, which has no part of it.
 class DAPX_EXPORT Mapping {
 public:
     Mapping() = default;
     Mapping(const Mapping&) = delete;
     Mapping& operator=(const Mapping&) = delete;
     Mapping(Mapping&& other) noexcept
-        : base_(std::exchange(other.base_, nullptr)), size_(std::exchange(other.size_, 0))
+        : base_(std::exchange(other.base_, nullptr)), size_(std::exchange(other.size_, 0)),
+          owner_(other.owner_)
     {
     }
     Mapping& operator=(Mapping&& other) noexcept
     {
         std::swap(base_, other.base_);
         std::swap(size_, other.size_);
+        std::swap(owner_, other.owner_);
         return *this;
     }
     ~Mapping();
@@ -34,9 +38,13 @@ public:
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+    /// Whose memory it is: nobody else may touch it.
+    [[nodiscard]] const detail::Owner& owner() const noexcept { return owner_; }
+
 private:
     std::byte* base_ = nullptr;
     std::size_t size_ = 0;
+    detail::Owner owner_;
 };
 
 } // namespace dapx

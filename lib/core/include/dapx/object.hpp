@@ -14,7 +14,8 @@ namespace dapx {
 ///
 /// Move-only. The destructor frees the object and ignores errors: what is still in use then
 /// (EBUSY) lives on without a name until the context is closed, so destroy users first; members
-/// declared in the order PD, MR, EVD, endpoint are destroyed in the right one.
+/// declared in the order PD, MR, EVD, endpoint are destroyed in the right one. In a forked child
+/// it frees nothing: the object is the parent's.
 class DAPX_EXPORT Object {
 public:
     Object(const Object&) = delete;
@@ -70,6 +71,9 @@ protected:
         return device_;
     }
     [[nodiscard]] int fd() const noexcept;
+
+    /// True if there is an object, and it is this process', not that of a parent.
+    [[nodiscard]] bool owned_here() const noexcept;
 
 private:
     void dispose() noexcept;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <dapx/dapx.h>
+#include <dapx/owner.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,7 @@ inline void full() noexcept
 /// A ring that this process fills: requests, or receives. A view: owns no memory.
 ///
 /// Entries are claimed and staged one at a time, and published together. One thread at a time.
+/// In a forked child it is full and dead, and its memory is not touched.
 /// Source: "DOC: Rings" in <dapx/dapx.h>.
 class WorkRing {
 public:
@@ -60,8 +62,9 @@ public:
 
     /// @param base   start of the mapping that @p layout describes; must outlive this object.
     /// @param layout from a create command, checked by the caller to lie within the mapping.
-    WorkRing(std::byte* base, const dapx_ring_layout& layout) noexcept
-        : head_(reinterpret_cast<const std::uint32_t*>(base + layout.head_off)),
+    /// @param owner  whose mapping it is.
+    WorkRing(std::byte* base, const dapx_ring_layout& layout, detail::Owner owner = {}) noexcept
+        : owner_(owner), head_(reinterpret_cast<const std::uint32_t*>(base + layout.head_off)),
           tail_(reinterpret_cast<std::uint32_t*>(base + layout.tail_off)),
           flags_(reinterpret_cast<const std::uint32_t*>(base + layout.flags_off)),
           entries_(base + layout.entries_off), stride_(layout.stride), depth_(layout.depth)
@@ -79,6 +82,8 @@ public:
     /// Claiming twice without stage() gives the same entry.
     [[nodiscard]] std::byte* claim() noexcept
     {
+        if (!owner_.here()) [[unlikely]]
+            return nullptr;
         if (next_ - head_seen_ >= depth_) {
             if (depth_ == 0)
                 return nullptr;
@@ -104,6 +109,8 @@ public:
     {
         if (next_ == published_)
             return false;
+        if (!owner_.here()) [[unlikely]]
+            return true; // The doorbell answers EPERM.
         published_ = next_;
         // Release: whoever sees the tail sees the entries. Partner: the module's acquire of tail.
         barrier::store_release(tail_, next_);
@@ -124,12 +131,14 @@ public:
     /// Entries that the module has not taken yet, staged ones included. A snapshot.
     [[nodiscard]] std::uint32_t pending() const noexcept
     {
-        return next_ - barrier::load_acquire(head_);
+        return owner_.here() ? next_ - barrier::load_acquire(head_) : 0;
     }
 
     /// Entries that can be staged now; more if the module takes some meanwhile.
     [[nodiscard]] std::uint32_t room() const noexcept
     {
+        if (!owner_.here())
+            return 0;
         const std::uint32_t used = pending();
         return used < depth_ ? depth_ - used : 0;
     }
@@ -137,7 +146,7 @@ public:
     /// True if nobody looks at this ring any more.
     [[nodiscard]] bool dead() const noexcept
     {
-        return (barrier::load_relaxed(flags_) & DAPX_RING_DEAD) != 0;
+        return !owner_.here() || (barrier::load_relaxed(flags_) & DAPX_RING_DEAD) != 0;
     }
 
     /// Takes over the indices in the ring, after the module changed both (DAPX_EP_RESET). Staged
@@ -156,6 +165,7 @@ public:
     [[nodiscard]] std::uint64_t posted() const noexcept { return staged_total_; }
 
 private:
+    detail::Owner owner_;
     const std::uint32_t* head_ = nullptr;
     std::uint32_t* tail_ = nullptr;
     const std::uint32_t* flags_ = nullptr;
@@ -171,14 +181,15 @@ private:
 
 /// A ring that this process empties: events. A view: owns no memory.
 ///
-/// One thread at a time. Source: "DOC: Rings" in <dapx/dapx.h>.
+/// One thread at a time. In a forked child it is empty and dead, and its memory is not touched.
+/// Source: "DOC: Rings" in <dapx/dapx.h>.
 class EventRing {
 public:
     EventRing() = default;
 
     /// As WorkRing's. Reads on where the ring's head is.
-    EventRing(std::byte* base, const dapx_ring_layout& layout) noexcept
-        : head_(reinterpret_cast<std::uint32_t*>(base + layout.head_off)),
+    EventRing(std::byte* base, const dapx_ring_layout& layout, detail::Owner owner = {}) noexcept
+        : owner_(owner), head_(reinterpret_cast<std::uint32_t*>(base + layout.head_off)),
           tail_(reinterpret_cast<const std::uint32_t*>(base + layout.tail_off)),
           flags_(reinterpret_cast<const std::uint32_t*>(base + layout.flags_off)),
           armed_(layout.arm_off == 0 ? nullptr
@@ -194,6 +205,8 @@ public:
     /// The oldest event, or nullptr if there is none. It stays there until pop().
     [[nodiscard]] const std::byte* front() noexcept
     {
+        if (!owner_.here()) [[unlikely]]
+            return nullptr;
         if (next_ == tail_seen_) {
             // Acquire: the event's bytes are written. Partner: the module's release of tail.
             const std::uint32_t tail = barrier::load_acquire(tail_);
@@ -221,6 +234,8 @@ public:
     /// of the others stays.
     template <class Predicate> void drop_if(Predicate is_dropped) noexcept
     {
+        if (!owner_.here())
+            return;
         const std::uint32_t tail = barrier::load_acquire(tail_);
         if (tail - next_ > depth_)
             return;
@@ -239,6 +254,8 @@ public:
     /// For an empty ring: true if events wait in the module, to be asked for by DAPX_DOORBELL.
     [[nodiscard]] bool backlog() noexcept
     {
+        if (!owner_.here()) [[unlikely]]
+            return false;
         if (ordered_ != next_) {
             // Full: the head must be visible before BACKLOG is read. Partner: the module sets
             // BACKLOG, full barrier, reads the head once more. Once for each head is enough: it
@@ -259,9 +276,12 @@ public:
     }
 
     /// True if front() would say nullptr and backlog() false, by nothing but loads. Any thread, beside
-    /// the one that consumes. False when in doubt: so after each pop(), until backlog() was asked.
+    /// the one that consumes. False when in doubt: so after each pop(), until backlog() was asked,
+    /// and in a forked child.
     [[nodiscard]] bool quiet() const noexcept
     {
+        if (!owner_.here()) [[unlikely]]
+            return false;
         const std::uint32_t next = barrier::load_acquire(&ordered_);
         // In this order: what another thread takes meanwhile makes the indices differ.
         return barrier::load_acquire(tail_) == next && barrier::load_relaxed(&next_) == next &&
@@ -272,7 +292,7 @@ public:
     /// effect on a ring of a module that has no such signals.
     void arm() noexcept
     {
-        if (armed_ == nullptr)
+        if (armed_ == nullptr || !owner_.here())
             return;
         barrier::store_relaxed(armed_, 1);
         // Full: armed must be visible before the ring is looked at. Partner: the module shows an
@@ -283,7 +303,7 @@ public:
     /// True if arm() was called, and no event has signalled since.
     [[nodiscard]] bool armed() const noexcept
     {
-        return armed_ != nullptr && barrier::load_relaxed(armed_) != 0;
+        return armed_ != nullptr && owner_.here() && barrier::load_relaxed(armed_) != 0;
     }
 
     /// True after every half ring of pop()s.
@@ -292,6 +312,8 @@ public:
     /// Events that can be read now. A snapshot; 0 if the indices are impossible.
     [[nodiscard]] std::uint32_t available() const noexcept
     {
+        if (!owner_.here())
+            return 0;
         const std::uint32_t count = barrier::load_acquire(tail_) - next_;
         return count > depth_ ? 0 : count;
     }
@@ -299,13 +321,13 @@ public:
     /// True if the indices are impossible: somebody overwrote them.
     [[nodiscard]] bool corrupted() const noexcept
     {
-        return barrier::load_acquire(tail_) - next_ > depth_;
+        return owner_.here() && barrier::load_acquire(tail_) - next_ > depth_;
     }
 
     /// True if nobody puts anything into this ring any more.
     [[nodiscard]] bool dead() const noexcept
     {
-        return (barrier::load_relaxed(flags_) & DAPX_RING_DEAD) != 0;
+        return !owner_.here() || (barrier::load_relaxed(flags_) & DAPX_RING_DEAD) != 0;
     }
 
 private:
@@ -314,6 +336,7 @@ private:
         return entries_ + static_cast<std::size_t>(index & (depth_ - 1)) * stride_;
     }
 
+    detail::Owner owner_;
     std::uint32_t* head_ = nullptr;
     const std::uint32_t* tail_ = nullptr;
     const std::uint32_t* flags_ = nullptr;

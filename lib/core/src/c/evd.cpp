@@ -25,7 +25,12 @@ int dapxc_evd_poll(dapxc_evd* evd, dapx_event* events, size_t max, size_t* count
     dapx::Event event;
     while (*count < max && evd->object.poll(event))
         events[(*count)++] = event.raw();
-    return *count == 0 && max != 0 && evd->object.dead() ? EIO : 0;
+    if (*count != 0 || max == 0 || !evd->object.dead())
+        return 0;
+    // The ring of a forked child is dead for a reason that only the module tells.
+    const int error = dapx::detail::doorbell(evd->object.context().fd(), evd->object.handle(),
+                                             DAPX_DOORBELL_EVENTS);
+    return error == EPERM ? EPERM : EIO;
 }
 
 int dapxc_evd_wait(dapxc_evd* evd, uint32_t flags, uint32_t threshold, uint64_t deadline,
