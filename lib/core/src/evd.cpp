@@ -7,7 +7,25 @@
 
 #include <dapx/receive_queue.hpp>
 
+#include <bit>
+#include <cerrno>
+
+#include <unistd.h>
+
 namespace dapx {
+
+namespace {
+
+/// Bytes of a ring of @p depth events, as the module makes them.
+std::size_t ring_size(std::uint32_t entries_off, std::uint32_t depth) noexcept
+{
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t size =
+        entries_off + std::bit_ceil(std::uint64_t{depth}) * sizeof(::dapx_event);
+    return (size + page - 1) / page * page;
+}
+
+} // namespace
 
 Result<Evd> Evd::create(const Context& context, const Options& options) noexcept
 {
@@ -24,15 +42,16 @@ Result<Evd> Evd::create(const Context& context, const Options& options) noexcept
     return evd;
 }
 
-Result<void> Evd::map(const ::dapx_ring_layout& layout) noexcept
+Result<void> Evd::map(const ::dapx_ring_layout& layout, Mapping&& place) noexcept
 {
     if (auto done = detail::check_layout(layout, sizeof(::dapx_event)); !done)
         return done;
-    auto mapping = Mapping::create(fd(), layout.mmap_offset, layout.mmap_size);
+    auto mapping = Mapping::create_at(std::move(place), fd(), layout.mmap_offset, layout.mmap_size);
     if (!mapping)
         return std::unexpected(std::move(mapping).error());
     ring_ = EventRing(mapping->base(), layout, mapping->owner());
     mapping_ = std::move(*mapping);
+    entries_off_ = layout.entries_off;
     return {};
 }
 
@@ -65,6 +84,11 @@ Result<Event> Evd::next(Deadline deadline) noexcept
     while (!poll(event)) {
         if (auto events = wait(1, deadline); !events)
             return std::unexpected(std::move(events).error());
+        // The module has an index of its own. Where it counts events, and there is none here, the
+        // one in the ring was overwritten: to wait again would return at once, for ever.
+        if (ring_.available() == 0)
+            return std::unexpected(
+                detail::explain(EBADMSG, "DAPX_EVD_WAIT", "cannot wait for events"));
     }
     return event;
 }
@@ -91,9 +115,16 @@ Result<void> Evd::resize(std::uint32_t depth) noexcept
     ::dapx_evd_resize argument{};
     argument.evd = handle();
     argument.depth = depth;
+    // Addresses first: once the module has switched, events go to the new ring.
+    auto place = Mapping::reserve(ring_size(entries_off_, depth));
+    if (!place)
+        return std::unexpected(std::move(place).error());
     if (auto done = detail::command(fd(), argument, "cannot resize the event dispatcher"); !done)
         return done;
-    return map(argument.out_ring);
+    auto done = map(argument.out_ring, std::move(*place));
+    if (!done)
+        ring_.abandon();
+    return done;
 }
 
 Result<void> Evd::post(std::array<std::uint64_t, 2> data) noexcept

@@ -3,11 +3,14 @@
 // Handles, their lifetime, errors, event dispatchers: against the stand-in for the module.
 #include "fake_module.hpp"
 
+#include <dapx/c.h>
 #include <dapx/dapx.hpp>
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 namespace dapx::test {
 namespace {
@@ -271,6 +274,89 @@ TEST_F(ObjectTest, EvdResizeKeepsUnreadEvents)
         EXPECT_EQ(event.software()[0], i);
     }
     EXPECT_FALSE(evd.poll(event));
+}
+
+TEST_F(ObjectTest, EvdResizeWithoutAddressSpaceChangesNothing)
+{
+    Evd evd = Evd::create(context, {.depth = 4}).value();
+    ASSERT_TRUE(evd.post({1, 0}));
+    module.fail_mmap(0, ENOMEM);
+    const auto resized = evd.resize(1024);
+    ASSERT_FALSE(resized);
+    EXPECT_EQ(resized.error().code(), ENOMEM);
+    EXPECT_EQ(evd.depth(), 4U);
+    EXPECT_FALSE(evd.dead());
+    ASSERT_TRUE(evd.post({2, 0}));
+    Event event;
+    for (std::uint64_t i = 1; i <= 2; ++i) {
+        ASSERT_TRUE(evd.poll(event));
+        EXPECT_EQ(event.software()[0], i);
+    }
+}
+
+TEST_F(ObjectTest, EvdWhoseNewRingCannotBeMappedIsDeadUntilItIsResized)
+{
+    Evd evd = Evd::create(context, {.depth = 4}).value();
+    ASSERT_TRUE(evd.post({1, 0}));
+    module.fail_mmap(1, ENOMEM);
+    EXPECT_EQ(evd.resize(16).error().code(), ENOMEM);
+    Event event;
+    EXPECT_FALSE(evd.poll(event)) << "the event is in the new ring";
+    EXPECT_TRUE(evd.dead());
+    EXPECT_EQ(evd.next(std::chrono::milliseconds(1)).error().code(), EBADMSG);
+    ASSERT_TRUE(evd.resize(8));
+    EXPECT_FALSE(evd.dead());
+    ASSERT_TRUE(evd.poll(event));
+    EXPECT_EQ(event.software()[0], 1U);
+    EXPECT_FALSE(evd.poll(event));
+}
+
+TEST_F(ObjectTest, NextEndsIfTheRingWasOverwritten)
+{
+    Evd evd = Evd::create(context, {.depth = 4}).value();
+    *module.evd_ring(evd.handle()).tail() += 5;
+    const auto none = evd.next(std::chrono::milliseconds(1));
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code(), EBADMSG);
+    EXPECT_NE(none.error().message().find("overwritten"), std::string::npos);
+}
+
+TEST_F(ObjectTest, LastEventBeforeTheEndOfARingIsRead)
+{
+    constexpr unsigned rounds = 2000;
+    dapxc_context* own = dapxc_open("rxe0", module.node());
+    dapxc_evd* evd = dapxc_evd_create(own, 4, 0, 0);
+    ASSERT_NE(evd, nullptr);
+    const FakeModule::Ring& ring = module.evd_ring(dapxc_evd_handle(evd));
+    std::atomic<unsigned> round = 0;
+    // The module's part: the last event, then the end.
+    std::thread ends([&] {
+        for (unsigned i = 1; i <= rounds; ++i) {
+            while (round.load() != i)
+                std::this_thread::yield();
+            module.put_event(dapxc_evd_handle(evd), {});
+            __atomic_or_fetch(ring.flags(), DAPX_RING_DEAD, __ATOMIC_RELEASE);
+        }
+    });
+    unsigned without_its_event = 0;
+    for (unsigned i = 1; i <= rounds; ++i) {
+        round = i;
+        std::size_t events = 0;
+        std::size_t count = 0;
+        dapx_event event;
+        while (dapxc_evd_poll(evd, &event, 1, &count) == 0)
+            events += count;
+        if (events == 0) {
+            ++without_its_event;
+            __atomic_and_fetch(ring.flags(), ~std::uint32_t{DAPX_RING_DEAD}, __ATOMIC_RELAXED);
+            EXPECT_EQ(dapxc_evd_poll(evd, &event, 1, &count), 0);
+        }
+        __atomic_and_fetch(ring.flags(), ~std::uint32_t{DAPX_RING_DEAD}, __ATOMIC_RELAXED);
+    }
+    ends.join();
+    EXPECT_EQ(without_its_event, 0U) << "of " << rounds;
+    EXPECT_EQ(dapxc_evd_free(evd), 0);
+    EXPECT_EQ(dapxc_close(own), 0);
 }
 
 TEST_F(ObjectTest, EvdIsArmedWithoutACommand)

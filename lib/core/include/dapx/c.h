@@ -129,7 +129,10 @@ DAPXC_API int dapxc_evd_wait(struct dapxc_evd *evd, uint32_t flags, uint32_t thr
  */
 DAPXC_API int dapxc_evd_set_eventfd(struct dapxc_evd *evd, int eventfd);
 
-/* EBUSY: more events than that are unread. */
+/*
+ * EBUSY: more events than that are unread. ENOMEM: nothing changed; or, if dapxc_evd_poll()
+ * says EIO then, the new ring could not be mapped, and has to be resized once more.
+ */
 DAPXC_API int dapxc_evd_resize(struct dapxc_evd *evd, uint32_t depth);
 
 /* Puts in an event of type DAPX_EVENT_SOFTWARE: also to wake who waits. EAGAIN: full. */

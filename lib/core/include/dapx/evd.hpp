@@ -132,7 +132,8 @@ public:
     [[nodiscard]] Result<std::uint32_t> wait_solicited(Deadline deadline = no_deadline) noexcept;
 
     /// The next event, waited for if need be: poll() and wait() in one.
-    /// Errors: as wait(). Thread safety: the consumer.
+    /// Errors: as wait(), and EBADMSG (the ring's indices were overwritten).
+    /// Thread safety: the consumer.
     [[nodiscard]] Result<Event> next(Deadline deadline = no_deadline) noexcept;
 
     /// The same, for a time from now.
@@ -165,7 +166,9 @@ public:
 
     /// Replaces the ring by one of @p depth entries (rounded up); unread events stay, and so does
     /// what arm() asked for.
-    /// Errors: EBUSY (more events than that in the ring), EINVAL, ENOMEM; nothing changed then.
+    /// Errors: EBUSY (more events than that in the ring), EINVAL, ENOMEM; nothing changed then,
+    /// unless dead() says so: the new ring was made and could not be mapped, and the EVD is of no
+    /// use until another resize() succeeds, after which the events are there again.
     /// Thread safety: the consumer. Source: DAPX_EVD_RESIZE.
     [[nodiscard]] Result<void> resize(std::uint32_t depth) noexcept;
 
@@ -181,7 +184,8 @@ public:
 
     /// True if no more events come: freed, device removed, the ring's indices overwritten, or this
     /// is a forked child.
-    /// What is in the ring can still be read. Thread safety: the consumer.
+    /// What is in the ring can still be read: poll() once more, as the last event may have come
+    /// between an empty poll() and this. Thread safety: the consumer.
     [[nodiscard]] bool dead() const noexcept { return ring_.dead() || ring_.corrupted(); }
 
     /// Commands that poll() issued since the EVD was made.
@@ -197,12 +201,13 @@ private:
     {
     }
 
-    [[nodiscard]] Result<void> map(const ::dapx_ring_layout& layout) noexcept;
+    [[nodiscard]] Result<void> map(const ::dapx_ring_layout& layout, Mapping&& place = {}) noexcept;
     [[nodiscard]] Result<std::uint32_t> wait(std::uint32_t threshold, Deadline deadline,
                                              std::uint32_t flags) noexcept;
     void fetch_backlog() noexcept;
 
     Mapping mapping_;
+    std::uint32_t entries_off_ = 0;
     EventRing ring_;
     std::uint64_t doorbells_ = 0;
 };

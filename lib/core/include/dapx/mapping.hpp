@@ -35,6 +35,13 @@ public:
     [[nodiscard]] static Result<Mapping> create(int fd, std::uint64_t offset,
                                                 std::size_t size) noexcept;
 
+    /// Addresses for a mapping of @p size bytes, which nothing can be at meanwhile.
+    [[nodiscard]] static Result<Mapping> reserve(std::size_t size) noexcept;
+
+    /// As create(), at the addresses of @p place if that is large enough.
+    [[nodiscard]] static Result<Mapping> create_at(Mapping&& place, int fd, std::uint64_t offset,
+                                                   std::size_t size) noexcept;
+
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
@@ -42,6 +49,9 @@ public:
     [[nodiscard]] const detail::Owner& owner() const noexcept { return owner_; }
 
 private:
+    [[nodiscard]] static Result<Mapping> map(void* address, std::size_t size, int protection,
+                                             int flags, int fd, std::uint64_t offset) noexcept;
+
     std::byte* base_ = nullptr;
     std::size_t size_ = 0;
     detail::Owner owner_;

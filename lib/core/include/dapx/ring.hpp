@@ -251,6 +251,9 @@ public:
             pop();
     }
 
+    /// Forgets what can be read, without a word to the module: it is in another ring by now.
+    void abandon() noexcept { next_ = tail_seen_ = ordered_ = barrier::load_relaxed(tail_); }
+
     /// For an empty ring: true if events wait in the module, to be asked for by DAPX_DOORBELL.
     [[nodiscard]] bool backlog() noexcept
     {
@@ -324,10 +327,13 @@ public:
         return owner_.here() && barrier::load_acquire(tail_) - next_ > depth_;
     }
 
-    /// True if nobody puts anything into this ring any more.
+    /// True if nobody puts anything into this ring any more: what front() does not
+    /// find after this, never comes.
     [[nodiscard]] bool dead() const noexcept
     {
-        return !owner_.here() || (barrier::load_relaxed(flags_) & DAPX_RING_DEAD) != 0;
+        // Acquire: the last event is seen by what follows. Partner: the module, which marks the
+        // ring after it moved the tail.
+        return !owner_.here() || (barrier::load_acquire(flags_) & DAPX_RING_DEAD) != 0;
     }
 
 private:

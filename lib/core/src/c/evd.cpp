@@ -27,6 +27,11 @@ int dapxc_evd_poll(dapxc_evd* evd, dapx_event* events, size_t max, size_t* count
         events[(*count)++] = event.raw();
     if (*count != 0 || max == 0 || !evd->object.dead())
         return 0;
+    // The last event may have come in between; after it, none does.
+    if (evd->object.poll(event)) {
+        events[(*count)++] = event.raw();
+        return 0;
+    }
     // The ring of a forked child is dead for a reason that only the module tells.
     const int error = dapx::detail::doorbell(evd->object.context().fd(), evd->object.handle(),
                                              DAPX_DOORBELL_EVENTS);
