@@ -302,6 +302,47 @@ ping_loses_server() {
 	((rc == 1)) && one_line "$DAPX_PEER_IP:7710" "$work/err" && ping_summary
 }
 
+# Of two clients the second is told; the first goes on.
+ping_too_many() {
+	local rc=0 client
+	start_ping && sentence "cannot connect to $DAPX_PEER_IP:7710: this server has all its --max-clients; try again later" \
+		"$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP" && await grep -q "seq=8 " "$work/out" || rc=1
+	kill -INT "$client" && wait "$client" && return $rc
+}
+
+# Longer between two messages than the server's idle time-out.
+ping_pauses() {
+	local op
+	for op in send write; do
+		"$ping" -d "$DAPX_DEV" -c 2 -i 2.5 --op $op -j "$@" "$DAPX_PEER_IP" >"$work/j" || return
+		json "d['received'] == 2" "$work/j" || return
+	done
+}
+
+# A client that does not run any more is ended, and its place is free for another.
+ping_idle() {
+	local client
+	start_ping && kill -STOP "$client" && await grep -q "a client was lost: nothing came from $DAPX_IP" "$work/server" || return
+	ping_once send "$DAPX_PEER_IP" || return
+	kill -CONT "$client"
+	! wait "$client" && one_line "$DAPX_PEER_IP:7710" "$work/err"
+}
+
+# Each has a PD and an XRC domain of its own.
+ping_isolated() {
+	local class i rc=0 clients=()
+	for ((i = 0; i < 2; i++)); do
+		"$ping" -d "$DAPX_DEV" --xrc -i 0.05 "$DAPX_PEER_IP" >"$work/out$i" 2>&1 &
+		clients+=($!)
+		await grep -q "seq=3 " "$work/out$i" || rc=1
+	done
+	for class in pd xrcd srq; do
+		"$ctl" show $class -j --pid "$server" >"$work/j" && json "len(d) == 2" "$work/j" || rc=1
+	done
+	kill -INT "${clients[@]}"
+	wait "${clients[0]}" && wait "${clients[1]}" && return $rc
+}
+
 carried() { cat "/sys/class/net/$DAPX_NETDEV/statistics/tx_bytes"; }
 carried_more() { (($(carried) > $1)); }
 
@@ -342,6 +383,23 @@ perf_table() {
 	"$perf" -d "$DAPX_DEV" -n 20 -s 100,2k -q 4 --test latency,rate --op write "$DAPX_PEER_IP" >"$work/out" || return
 	said "$work/out"
 	[[ $(grep -cE '^write +(100|2048) +(20|4 +20) ' "$work/out") = 4 ]]
+}
+
+# While one has its memory, there is not enough for another.
+perf_memory() {
+	local rc=0 client
+	"$perf" -d "$DAPX_DEV" -t 600 -s 900k --test bandwidth --op write -j "$DAPX_PEER_IP" >"$work/j" 2>"$work/err" &
+	client=$!
+	await carried_more $(($(carried) + 1000000)) &&
+		sentence "cannot connect to $DAPX_PEER_IP:7711: this server's memory is in use; try again later" \
+			"$perf" -d "$DAPX_DEV" -s 900k --test bandwidth --op write "$DAPX_PEER_IP" || rc=1
+	kill -INT "$client" && wait "$client" && json "d['results'][0]['count'] > 0" "$work/j" && return $rc
+}
+
+# What the server does not see lasts longer than its idle time-out.
+perf_unseen() {
+	"$perf" -d "$DAPX_DEV" -t 3 -s 1k --test latency,bandwidth --op "$1" -j "$DAPX_PEER_IP" >"$work/j" &&
+		json "all(r['count'] > 0 for r in d['results']) and len(d['results']) == 2" "$work/j"
 }
 
 # The file that is sent, which does not end where a message does.
@@ -571,6 +629,16 @@ result "dapx-ping's server has no XRC" \
 	"$ping" -d "$DAPX_DEV" --xrc "$DAPX_PEER_IP"
 result "dapx-ping loses its server" ping_loses_server
 
+result "dapx-ping serves one client" serve "$ping" --max-clients 1 --idle-timeout 1
+result "dapx-ping's server takes no more" ping_too_many
+result "dapx-ping pauses" ping_pauses
+result "dapx-ping's server ends an idle client" ping_idle
+stop_server
+
+result "dapx-ping serves XRC without a file" serve "$ping" --xrc --idle-timeout 1
+result "dapx-ping's server keeps its clients apart" ping_isolated
+result "dapx-ping by XRC pauses" ping_pauses --xrc
+stop_server
 result "dapx-ping serves XRC" serve "$ping" --xrc --domain "$work/domain"
 for op in send write read fetch-add; do
 	result "dapx-ping $op by XRC" ping_xrc $op
@@ -592,6 +660,15 @@ result "too little locked memory" locked_memory 65536 "64 KiB" -s 8m --test band
 result "too little locked memory for a file" locked_memory 65536 "64 KiB" --file "$for_all/dapxctl"
 result "no locked memory" locked_memory 0 "0 bytes"
 result "dapx-perf loses its server" perf_loses_server
+result "dapx-perf serves with limits" serve "$perf" --max-size 1m --max-memory 1500k --idle-timeout 1
+result "dapx-perf's server has a limit for a client" \
+	sentence "cannot connect to $DAPX_PEER_IP:7711: larger than this server's --max-size" \
+	"$perf" -d "$DAPX_DEV" -s 200k --test latency --op send "$DAPX_PEER_IP"
+result "dapx-perf's server has a limit for all clients" perf_memory
+for op in write read; do
+	result "dapx-perf $op takes longer than the idle time-out" perf_unseen $op
+done
+stop_server
 result "dapx-perf takes a file" serve "$perf" --once --output "$work/received"
 result "dapx-perf sends a file" perf_file
 stop_server

@@ -118,6 +118,17 @@ void add_waiting_options(CLI::App& app, Waiting& waiting)
 
 std::optional<dapx::Event> next_event(dapx::Evd& evd, Waiting waiting, dapx::Deadline deadline)
 {
+    const auto event = try_next_event(evd, waiting, deadline);
+    if (event)
+        return *event;
+    if (event.error() == NoEvent::late)
+        throw Failure("no answer from the peer in time");
+    return std::nullopt;
+}
+
+std::expected<dapx::Event, NoEvent> try_next_event(dapx::Evd& evd, Waiting waiting,
+                                                   dapx::Deadline deadline)
+{
     dapx::Event event;
     if (evd.poll(event))
         return event;
@@ -132,12 +143,16 @@ std::optional<dapx::Event> next_event(dapx::Evd& evd, Waiting waiting, dapx::Dea
             if (evd.poll(event))
                 return event;
         if (interrupted())
-            return std::nullopt;
-        if (evd.dead())
+            return std::unexpected(NoEvent::interrupted);
+        if (evd.dead()) {
+            // The last event may have come in between.
+            if (evd.poll(event))
+                return event;
             throw Failure("the RDMA device was removed");
+        }
         const dapx::Deadline now = dapx::Clock::now();
         if (now >= deadline)
-            throw Failure("no answer from the peer in time");
+            return std::unexpected(NoEvent::late);
         if (now < poll_until)
             continue;
         const auto events = evd.wait(1, std::min(deadline, now + longest_wait));

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,6 +22,9 @@ namespace tools {
 
 inline constexpr int exit_failure = 1; ///< it did not work; one sentence says why
 inline constexpr int exit_usage = 2;   ///< wrong usage
+
+/// Longest time that an option takes, in seconds: a year, which any clock has room for.
+inline constexpr double max_seconds = 365.0 * 24 * 60 * 60;
 
 /// Ends the tool with one sentence and exit_failure.
 struct Failure : std::runtime_error {
@@ -84,6 +88,13 @@ enum class Waiting {
 
 /// --poll and --wait, for both ends of a tool.
 void add_waiting_options(CLI::App& app, Waiting& waiting);
+
+/// Why there is no event.
+enum class NoEvent { interrupted, late };
+
+/// The next event of @p evd, or why there is none till @p deadline. Failure on any error.
+std::expected<dapx::Event, NoEvent> try_next_event(dapx::Evd& evd, Waiting waiting,
+                                                   dapx::Deadline deadline);
 
 /// The next event of @p evd; none if it was interrupted(). Failure on any error.
 /// @p deadline: Failure if nothing came till then.

@@ -13,8 +13,10 @@ int serve(perf::Options& options)
     options.server.address = options.source;
     options.server.port = options.port;
     options.server.waiting = options.waiting;
+    // Outlives the sessions, which are the server's.
+    tools::MemoryBudget budget(options.max_size, options.max_memory);
     tools::Server server(options.server, [&](const tools::SessionResources& resources) {
-        return perf::make_session(resources, options);
+        return perf::make_session(resources, options, budget);
     });
     return server.run();
 }
@@ -40,6 +42,9 @@ int main(int argc, char** argv)
     tools::add_server_options(app, options.server);
     app.add_option("--max-size", options.max_size,
                    "With --server: most bytes of memory for one client")
+        ->transform(CLI::AsSizeValue(false).description(""));
+    app.add_option("--max-memory", options.max_memory,
+                   "With --server: most bytes of memory for all clients together")
         ->transform(CLI::AsSizeValue(false).description(""));
     app.add_option("--output", options.output, "With --server: where to write a received file");
     app.add_option("-d,--device", options.device, "RDMA device; default: the only usable one");

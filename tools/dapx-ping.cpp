@@ -49,6 +49,9 @@ constexpr std::uint64_t hello_magic = 0x31676e6970786164; // "daxping1"
 struct Welcome {
     tools::Le64 addr;
     tools::Le32 rkey;
+    /// Milliseconds within which the server has to hear of the client; 0: for ever. An empty
+    /// message, which is not answered, says that it is there.
+    tools::Le64 idle_timeout;
 };
 
 /// The same of XRC, and the queue that is the client's.
@@ -114,6 +117,14 @@ dapx::Access rights(const Hello& hello)
     throw tools::Refused("unknown operation; use the same version of dapx-ping on both sides");
 }
 
+Welcome welcome(const dapx::MemoryRegion& region, const tools::SessionResources& resources)
+{
+    const dapx::RemoteAddress remote = region.remote();
+    return {.addr = remote.addr,
+            .rkey = remote.rkey,
+            .idle_timeout = static_cast<std::uint64_t>(resources.idle_timeout.count())};
+}
+
 // A slot is free again when its message was answered, or seen, so a few are in turn.
 constexpr std::uint32_t slots = 4;
 
@@ -126,11 +137,9 @@ public:
           endpoint_(must(dapx::Endpoint::create(
               resources.pd, resources.evd, endpoint_options(resources.pd.context(), resources.id))))
     {
-        if (Op{std::uint32_t{hello.op}} == Op::send)
-            for (std::uint32_t slot = 0; slot < slots; ++slot)
-                post_receive(slot);
-        const dapx::RemoteAddress remote = region_.remote();
-        welcome_ = {.addr = remote.addr, .rkey = remote.rkey};
+        for (std::uint32_t slot = 0; slot < slots; ++slot)
+            post_receive(slot);
+        welcome_ = welcome(region_, resources);
     }
 
     void accept(dapx::CmId&& request) override
@@ -141,7 +150,7 @@ public:
     void on_completion(const dapx::Event& event) override
     {
         const auto slot = static_cast<std::uint32_t>(event.wr_id());
-        if (event.opcode() == dapx::Opcode::recv)
+        if (event.opcode() == dapx::Opcode::recv && event.byte_len() != 0)
             must(endpoint_.post_send(slot, segment(slot, event.byte_len())), "post_send");
         else
             post_receive(slot);
@@ -170,31 +179,36 @@ private:
 /// which ends when the data are where they belong. That they are the right ones is seen here.
 class XrcSession : public tools::Session {
 public:
+    /// @param shared nullptr for a domain of this client's own, so that no other client reaches
+    ///               its queue.
     XrcSession(const tools::SessionResources& resources, const Hello& hello,
-               const dapx::XrcDomain& domain)
+               const dapx::XrcDomain* shared)
         : size_(hello.size), memory_(std::size_t{size_} * slots), expected_(size_),
+          own_domain_(own_domain(resources, shared)),
+          domain_(shared == nullptr ? *own_domain_ : *shared),
           region_(must(dapx::MemoryRegion::create(resources.pd, memory_.span(), rights(hello), 0,
                                                   dapx::RegionFlags::xrc))),
-          srq_(must(dapx::Srq::create_xrc(domain, resources.pd, resources.evd,
+          srq_(must(dapx::Srq::create_xrc(domain_, resources.pd, resources.evd,
                                           {.depth = slots, .user_data = resources.id}))),
-          qp_(must(dapx::XrcQp::create(domain, &resources.evd, resources.id)))
+          qp_(must(dapx::XrcQp::create(domain_, &resources.evd, resources.id))),
+          welcome_{.memory = welcome(region_, resources), .srq = srq_.number()}
     {
-        if (Op{std::uint32_t{hello.op}} == Op::send)
-            for (std::uint32_t slot = 0; slot < slots; ++slot)
-                post_receive(slot);
+        for (std::uint32_t slot = 0; slot < slots; ++slot)
+            post_receive(slot);
     }
 
     void accept(dapx::CmId&& request) override
     {
-        const dapx::RemoteAddress remote = region_.remote();
-        const XrcWelcome welcome = {.memory = {.addr = remote.addr, .rkey = remote.rkey},
-                                    .srq = srq_.number()};
-        must(qp_.accept(std::move(request), tools::bytes_of(welcome)));
+        must(qp_.accept(std::move(request), tools::bytes_of(welcome_)));
     }
 
     void on_completion(const dapx::Event& event) override
     {
         const auto slot = static_cast<std::uint32_t>(event.wr_id());
+        if (event.byte_len() == 0) {
+            post_receive(slot);
+            return;
+        }
         fill(expected_.span(), ++messages_);
         if (event.byte_len() != size_ ||
             !std::ranges::equal(expected_.span(), memory_.part(std::size_t{slot} * size_, size_)))
@@ -203,6 +217,14 @@ public:
     }
 
 private:
+    static std::optional<dapx::XrcDomain> own_domain(const tools::SessionResources& resources,
+                                                     const dapx::XrcDomain* shared)
+    {
+        if (shared != nullptr)
+            return std::nullopt;
+        return must(dapx::XrcDomain::open(resources.pd.context(), -1, O_CREAT));
+    }
+
     void post_receive(std::uint32_t slot)
     {
         must(srq_.post_recv(slot, region_.segment(std::uint64_t{slot} * size_, size_)),
@@ -212,15 +234,18 @@ private:
     std::uint32_t size_;
     Buffer memory_;
     Buffer expected_;
+    std::optional<dapx::XrcDomain> own_domain_;
+    const dapx::XrcDomain& domain_;
     dapx::MemoryRegion region_;
     dapx::Srq srq_;
     dapx::XrcQp qp_;
+    XrcWelcome welcome_;
     std::uint64_t messages_ = 0;
 };
 
-/// @param domain nullptr: without XRC.
+/// @param domain of a file, which all clients share; nullptr: none.
 std::unique_ptr<tools::Session> make_session(const tools::SessionResources& resources,
-                                             const dapx::XrcDomain* domain)
+                                             const Options& options, const dapx::XrcDomain* domain)
 {
     const auto hello = tools::message_from<Hello>(resources.hello);
     if (!hello || hello->magic != hello_magic)
@@ -228,17 +253,15 @@ std::unique_ptr<tools::Session> make_session(const tools::SessionResources& reso
     if (hello->size == 0 || hello->size > max_size)
         throw tools::Refused("bad message size");
     if (resources.xrc) {
-        if (domain == nullptr)
+        if (!options.xrc)
             throw tools::Refused("the server was started without --xrc");
-        return std::make_unique<XrcSession>(resources, *hello, *domain);
+        return std::make_unique<XrcSession>(resources, *hello, domain);
     }
     return std::make_unique<EchoSession>(resources, *hello);
 }
 
 dapx::XrcDomain open_domain(const dapx::Context& context, const std::string& file)
 {
-    if (file.empty())
-        return must(dapx::XrcDomain::open(context, -1, O_CREAT));
     const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         throw tools::Failure(fmt::format("cannot open {}: {}", file, std::strerror(errno)));
@@ -256,10 +279,10 @@ int serve(Options& options)
     tools::catch_interrupts();
     // Outlives the sessions, which are the server's.
     std::optional<dapx::XrcDomain> domain;
-    tools::Server server(options.server, [&domain](const tools::SessionResources& resources) {
-        return make_session(resources, domain ? &*domain : nullptr);
+    tools::Server server(options.server, [&](const tools::SessionResources& resources) {
+        return make_session(resources, options, domain ? &*domain : nullptr);
     });
-    if (options.xrc)
+    if (!options.domain.empty())
         domain = open_domain(server.context(), options.domain);
     return server.run();
 }
@@ -338,6 +361,10 @@ private:
         remote_ = {.addr = welcome->addr, .rkey = welcome->rkey};
         if (options_.xrc)
             srq_ = xrc->srq;
+        if (welcome->idle_timeout != 0) {
+            alive_interval_ = std::chrono::milliseconds(welcome->idle_timeout) / 3;
+            next_alive_ = dapx::Clock::now() + alive_interval_;
+        }
     }
 
     void ping_all()
@@ -349,6 +376,7 @@ private:
             sleep_until(next);
             if (tools::interrupted())
                 return;
+            keep_alive();
             ++sent_;
             const auto time = ping(seq);
             if (!time)
@@ -490,11 +518,25 @@ private:
                        latencies_.text());
     }
 
-    static void sleep_until(dapx::Deadline when)
+    void sleep_until(dapx::Deadline when)
     {
         // In slices: sleeping goes on after a signal.
-        while (!tools::interrupted() && dapx::Clock::now() < when)
+        while (!tools::interrupted() && dapx::Clock::now() < when) {
+            keep_alive();
             std::this_thread::sleep_until(std::min(when, dapx::Clock::now() + 100ms));
+        }
+    }
+
+    /// Tells the server that there is a client, if it is time to: between messages, and as it does
+    /// not see writes, reads and atomics.
+    void keep_alive()
+    {
+        const auto now = dapx::Clock::now();
+        if (now < next_alive_)
+            return;
+        must(posting().post_send(0, std::span<const dapx::Segment>(), dapx::SendFlags::none),
+             "post_send");
+        next_alive_ = now + alive_interval_;
     }
 
     const char* op_name() const
@@ -528,6 +570,8 @@ private:
     dapx::Endpoint endpoint_;
     dapx::RemoteAddress remote_;
     std::uint32_t srq_ = 0;
+    std::chrono::milliseconds alive_interval_{};
+    dapx::Deadline next_alive_ = dapx::no_deadline;
     tools::Nanoseconds connect_time_{};
     tools::Latencies latencies_;
     std::uint64_t sent_ = 0;

@@ -8,6 +8,7 @@
 #include "server.hpp"
 #include "wire.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,8 +26,9 @@ const char* name_of(Op op);
 struct Options {
     tools::ServerOptions server;
     bool serve = false;
-    std::uint64_t max_size = std::uint64_t{1} << 30; ///< server: most memory for one client
-    std::string output;                              ///< server: where a received file goes
+    std::uint64_t max_size = std::uint64_t{1} << 30;   ///< server: most memory for one client
+    std::uint64_t max_memory = std::uint64_t{2} << 30; ///< server: most memory for all clients
+    std::string output;                                ///< server: where a received file goes
 
     std::string host;
     std::string device;
@@ -61,6 +63,10 @@ static_assert(sizeof(Hello) <= 56, "what a connect's private data holds over IP 
 struct Welcome {
     tools::Le64 addr;
     tools::Le32 rkey;
+    /// Milliseconds within which the server has to hear of the client; 0: for ever. While it
+    /// writes and reads, which the server does not see, an empty message now and then says that
+    /// it is there.
+    tools::Le64 idle_timeout;
 };
 
 /// A message from the server to the client beside the data.
@@ -86,9 +92,9 @@ std::uint32_t checksum(std::span<const std::byte> data);
 dapx::EndpointOptions endpoint_options(const dapx::Context& context, std::uint32_t sends,
                                        std::uint32_t receives, std::uint64_t id = 0);
 
-/// The server's end of one connection.
+/// The server's end of one connection. @p budget outlives it.
 std::unique_ptr<tools::Session> make_session(const tools::SessionResources& resources,
-                                             const Options& options);
+                                             const Options& options, tools::MemoryBudget& budget);
 
 /// Where the client goes, chosen once for all its connections.
 struct Target {
@@ -140,6 +146,10 @@ public:
     /// Waits for the next Control::report; none if interrupted().
     std::optional<std::uint64_t> await_report();
 
+    /// To be called often while nothing is sent that the server sees: tells it that the client is
+    /// there, if it is time to.
+    void keep_alive(dapx::Deadline now);
+
     /// Waits for a completion of @p opcode; others are handled meanwhile. False if interrupted().
     bool await(dapx::Opcode opcode);
 
@@ -170,6 +180,8 @@ private:
     dapx::Endpoint endpoint_;
     dapx::RemoteAddress remote_;
     tools::Nanoseconds connect_time_{};
+    std::chrono::milliseconds alive_interval_{};
+    dapx::Deadline next_alive_ = dapx::no_deadline;
     std::uint64_t credit_;
     std::optional<std::uint64_t> report_;
 };

@@ -169,6 +169,8 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
         const auto start = dapx::Clock::now();
         if (options.count != 0 ? i >= options.count : start >= until)
             break;
+        if (op != Op::send)
+            connection.keep_alive(start);
         switch (op) {
         case Op::send:
             must(is_inline

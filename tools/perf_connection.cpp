@@ -98,12 +98,29 @@ Connection::Connection(const Target& target, const Options& options, Hello hello
     if (!welcome)
         throw tools::Failure("the peer's answer is not that of a dapx-perf server");
     remote_ = {.addr = welcome->addr, .rkey = welcome->rkey};
+    if (welcome->idle_timeout != 0) {
+        alive_interval_ = std::chrono::milliseconds(welcome->idle_timeout) / 3;
+        next_alive_ = dapx::Clock::now() + alive_interval_;
+    }
 }
 
 void Connection::post_control(std::uint64_t wr_id)
 {
     const std::uint64_t offset = (wr_id - control_wr_id) * sizeof(Control);
     must(endpoint_.post_recv(wr_id, control_region_.segment(offset, sizeof(Control))), "post_recv");
+}
+
+void Connection::keep_alive(dapx::Deadline now)
+{
+    if (now < next_alive_)
+        return;
+    const dapx::Post post =
+        endpoint_.post_send(0, std::span<const dapx::Segment>(), dapx::SendFlags::none);
+    // A full ring has room when the next operation ends.
+    if (post == dapx::Post::full)
+        return;
+    must(post, "post_send");
+    next_alive_ = now + alive_interval_;
 }
 
 std::optional<dapx::Event> Connection::next()
@@ -142,8 +159,10 @@ Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
     bool more = true;
     const auto start = dapx::Clock::now();
     while (more || done < posted) {
-        more = more && !tools::interrupted() &&
-               (options.count != 0 || dapx::Clock::now() < options.until);
+        const dapx::Deadline now = dapx::Clock::now();
+        more = more && !tools::interrupted() && (options.count != 0 || now < options.until);
+        if (!options.needs_credit)
+            keep_alive(now);
         while (more && posted - done < depth && (!options.needs_credit || posted < credit_)) {
             if (options.timed)
                 starts[posted % depth] = dapx::Clock::now();

@@ -110,11 +110,10 @@ private:
         result.stream = connection_.stream(stream_options, post_one, [&](std::uint64_t done) {
             progress.update(std::min<std::uint64_t>(done * chunk_, memory_.size()));
         });
-        // The server sees sends arrive; of writes it must be told. The empty message comes
-        // behind them, as all on one connection.
+        // The server sees sends arrive; of writes it must be told. The message of one byte comes
+        // after them, as all on one connection; empty ones may come before.
         if (!by_sends && !tools::interrupted())
-            must(connection_.endpoint().post_send(0, std::span<const dapx::Segment>(),
-                                                  dapx::SendFlags::none),
+            must(connection_.endpoint().post_send(0, region_.segment(0, 1), dapx::SendFlags::none),
                  "post_send");
         const auto report = connection_.await_report();
         if (!report)

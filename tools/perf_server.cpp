@@ -30,9 +30,9 @@ public:
 
 protected:
     BaseSession(const tools::SessionResources& resources, const Hello& hello,
-                std::uint64_t memory_size, dapx::Access rights, std::uint32_t sends,
+                tools::MemoryBudget::Share&& share, dapx::Access rights, std::uint32_t sends,
                 std::uint32_t receives)
-        : hello_(hello), memory_(memory_size),
+        : hello_(hello), share_(std::move(share)), memory_(share_.bytes()),
           region_(must(dapx::MemoryRegion::create(resources.pd, memory_.span(), rights))),
           endpoint_(must(dapx::Endpoint::create(
               resources.pd, resources.evd,
@@ -40,8 +40,9 @@ protected:
     {
         if (region_.rkey() != 0) {
             const dapx::RemoteAddress remote = region_.remote();
-            welcome_ = {.addr = remote.addr, .rkey = remote.rkey};
+            welcome_ = {.addr = remote.addr, .rkey = remote.rkey, .idle_timeout = {}};
         }
+        welcome_.idle_timeout = static_cast<std::uint64_t>(resources.idle_timeout.count());
     }
 
     [[nodiscard]] std::uint32_t size() const { return hello_.size; }
@@ -53,6 +54,12 @@ protected:
                       dapx::Doorbell when = dapx::Doorbell::now)
     {
         must(endpoint_.post_recv(wr_id, region_.segment(offset, size()), when), "post_recv");
+    }
+
+    /// For a message without data, of which only the arrival counts.
+    void post_empty_receive()
+    {
+        must(endpoint_.post_recv(0, std::span<const dapx::Segment>()), "post_recv");
     }
 
     void echo(std::uint64_t wr_id, std::uint64_t offset, std::uint32_t length)
@@ -69,6 +76,7 @@ protected:
 
 private:
     Hello hello_;
+    tools::MemoryBudget::Share share_;
     tools::Buffer memory_;
     dapx::MemoryRegion region_;
     dapx::Endpoint endpoint_;
@@ -78,8 +86,9 @@ private:
 /// Latency of sends: each message goes back.
 class EchoSession : public BaseSession {
 public:
-    EchoSession(const tools::SessionResources& resources, const Hello& hello)
-        : BaseSession(resources, hello, std::uint64_t{slots} * hello.size,
+    EchoSession(const tools::SessionResources& resources, const Hello& hello,
+                tools::MemoryBudget& budget)
+        : BaseSession(resources, hello, budget.take(std::uint64_t{slots} * hello.size),
                       dapx::Access::local_write, slots, slots)
     {
         for (std::uint64_t slot = 0; slot < slots; ++slot)
@@ -100,26 +109,33 @@ private:
     static constexpr std::uint32_t slots = 8;
 };
 
-/// Writes and reads: memory, and nothing to do.
+/// Writes and reads: memory, and nothing to do but to hear that the client is there.
 class MemorySession : public BaseSession {
 public:
-    MemorySession(const tools::SessionResources& resources, const Hello& hello)
-        : BaseSession(resources, hello, hello.size,
+    MemorySession(const tools::SessionResources& resources, const Hello& hello,
+                  tools::MemoryBudget& budget)
+        : BaseSession(resources, hello, budget.take(hello.size),
                       Op{std::uint32_t{hello.op}} == Op::read
                           ? dapx::Access::remote_read
                           : dapx::Access::local_write | dapx::Access::remote_write,
-                      1, 1)
+                      1, receives)
     {
+        for (std::uint32_t i = 0; i < receives; ++i)
+            post_empty_receive();
     }
 
-    void on_completion(const dapx::Event&) override {}
+    void on_completion(const dapx::Event&) override { post_empty_receive(); }
+
+private:
+    static constexpr std::uint32_t receives = 4;
 };
 
 /// Rate and bandwidth of sends: all messages go to the same memory.
 class SinkSession : public BaseSession {
 public:
-    SinkSession(const tools::SessionResources& resources, const Hello& hello)
-        : BaseSession(resources, hello, hello.size, dapx::Access::local_write, 16,
+    SinkSession(const tools::SessionResources& resources, const Hello& hello,
+                tools::MemoryBudget& budget)
+        : BaseSession(resources, hello, budget.take(hello.size), dapx::Access::local_write, 16,
                       static_cast<std::uint32_t>(first_credit(hello.depth)))
     {
         for (; posted_ < first_credit(depth()); ++posted_)
@@ -145,13 +161,12 @@ private:
 };
 
 /// A file: by sends, chunk after chunk into its place; then by writes, which the client ends
-/// with an empty message.
+/// with a message of one byte.
 class FileSession : public BaseSession {
 public:
     FileSession(const tools::SessionResources& resources, const Hello& hello,
-                const std::string& output)
-        // The last chunk may be shorter, its receive is not; and the final message takes one.
-        : BaseSession(resources, hello, (chunks(hello) + 1) * hello.size,
+                const std::string& output, tools::MemoryBudget& budget)
+        : BaseSession(resources, hello, budget.take(memory_size(hello)),
                       dapx::Access::local_write | dapx::Access::remote_write, 16,
                       static_cast<std::uint32_t>(first_credit(hello.depth))),
           chunks_(chunks(hello)), peer_(resources.peer), output_(output)
@@ -166,7 +181,9 @@ public:
         if (event.opcode() != dapx::Opcode::recv)
             return;
         if (event.wr_id() == chunks_) {
-            finish_writes();
+            post_receive(chunks_, chunks_ * size());
+            if (event.byte_len() != 0)
+                finish_writes();
             return;
         }
         bytes_ += event.byte_len();
@@ -184,7 +201,16 @@ public:
 private:
     static std::uint64_t chunks(const Hello& hello)
     {
-        return (hello.total + hello.size - 1) / hello.size;
+        return hello.total / hello.size + (hello.total % hello.size != 0 ? 1 : 0);
+    }
+
+    /// The last chunk may be shorter, its receive is not; and the final message takes one.
+    static std::uint64_t memory_size(const Hello& hello)
+    {
+        std::uint64_t bytes = 0;
+        if (__builtin_mul_overflow(chunks(hello) + 1, std::uint64_t{hello.size}, &bytes))
+            throw tools::Refused("larger than this server's --max-size");
+        return bytes;
     }
 
     void post_next()
@@ -236,7 +262,7 @@ private:
 } // namespace
 
 std::unique_ptr<tools::Session> make_session(const tools::SessionResources& resources,
-                                             const Options& options)
+                                             const Options& options, tools::MemoryBudget& budget)
 {
     const auto hello = tools::message_from<Hello>(resources.hello);
     if (!hello || hello->magic != hello_magic)
@@ -244,24 +270,21 @@ std::unique_ptr<tools::Session> make_session(const tools::SessionResources& reso
     if (hello->size == 0 || hello->depth == 0 || hello->depth > max_depth)
         throw tools::Refused("bad message size or depth");
     const Test test{std::uint32_t{hello->test}};
-    const bool is_file = test == Test::file;
-    if (hello->size > options.max_size || (is_file && hello->total > options.max_size))
-        throw tools::Refused("larger than this server's --max-size");
-    if (is_file && hello->total == 0)
+    if (test == Test::file && hello->total == 0)
         throw tools::Refused("an empty file");
     const bool sends = Op{std::uint32_t{hello->op}} == Op::send;
     switch (test) {
     case Test::latency:
         if (sends)
-            return std::make_unique<EchoSession>(resources, *hello);
-        return std::make_unique<MemorySession>(resources, *hello);
+            return std::make_unique<EchoSession>(resources, *hello, budget);
+        return std::make_unique<MemorySession>(resources, *hello, budget);
     case Test::rate:
     case Test::bandwidth:
         if (sends)
-            return std::make_unique<SinkSession>(resources, *hello);
-        return std::make_unique<MemorySession>(resources, *hello);
+            return std::make_unique<SinkSession>(resources, *hello, budget);
+        return std::make_unique<MemorySession>(resources, *hello, budget);
     case Test::file:
-        return std::make_unique<FileSession>(resources, *hello, options.output);
+        return std::make_unique<FileSession>(resources, *hello, options.output, budget);
     }
     throw tools::Refused("unknown test; use the same version of dapx-perf on both sides");
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace tools {
 
@@ -13,16 +14,28 @@ namespace {
 // The smallest limit of all devices for a reject's private data.
 constexpr std::size_t max_reason = 64;
 
+// Looks for idle clients in the time after which one is ended; and how many events a busy server
+// handles between two looks at the clock.
+constexpr int looks = 4;
+constexpr unsigned events_per_look = 64;
+
 } // namespace
 
 void add_server_options(CLI::App& app, ServerOptions& options)
 {
     app.add_flag("--once", options.once, "With --server: end when the first client was served");
+    app.add_option("--max-clients", options.max_clients, "With --server: most clients at a time")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--idle-timeout", options.idle_timeout,
+                   "With --server: seconds after which a silent client is ended; 0: never")
+        ->check(CLI::Range(0.0, max_seconds).description(""))
+        ->capture_default_str();
 }
 
 Server::Server(ServerOptions options, MakeSession make_session)
     : options_(std::move(options)), make_session_(std::move(make_session)),
-      context_(must(dapx::Context::open(options_.device))), pd_(must(dapx::Pd::create(context_))),
+      context_(must(dapx::Context::open(options_.device))),
       evd_(must(dapx::Evd::create(context_, {.depth = 1024})))
 {
 }
@@ -64,11 +77,15 @@ void Server::listen()
 int Server::run()
 {
     listen();
+    unsigned events = 0;
     while (!done_) {
-        const auto event = next_event(evd_, options_.waiting);
-        if (!event)
+        const auto event = try_next_event(evd_, options_.waiting, next_look_);
+        if (event)
+            handle(*event);
+        else if (event.error() == NoEvent::interrupted)
             break;
-        handle(*event);
+        if (!event || ++events % events_per_look == 0)
+            end_idle();
     }
     return failed_ ? exit_failure : 0;
 }
@@ -80,16 +97,20 @@ void Server::handle(const dapx::Event& event)
         handle_request(event);
         return;
     case dapx::EventType::connection:
-        if (event.connection() == dapx::Connection::established)
+        if (event.connection() == dapx::Connection::established) {
+            if (const auto client = clients_.find(event.user_data()); client != clients_.end())
+                client->second.seen = true;
             return;
+        }
         end_session(event.user_data(), event.connection() != dapx::Connection::disconnected,
                     event.describe());
         return;
     case dapx::EventType::completion:
-        if (const auto session = sessions_.find(event.user_data()); session != sessions_.end()) {
+        if (const auto client = clients_.find(event.user_data()); client != clients_.end()) {
             if (event.status() == dapx::Status::success) {
+                client->second.seen = true;
                 try {
-                    session->second->on_completion(event);
+                    client->second.session->on_completion(event);
                 } catch (const Failure& error) {
                     end_session(event.user_data(), true, error.what());
                 }
@@ -136,16 +157,25 @@ void Server::handle_request(const dapx::Event& event)
         return;
     const std::uint64_t id = next_id_++;
     try {
+        if (clients_.size() >= options_.max_clients)
+            throw Refused("this server has all its --max-clients; try again later");
+        dapx::Pd pd = must(dapx::Pd::create(context_));
         auto session = make_session_({
-            .pd = pd_,
+            .pd = pd,
             .evd = evd_,
             .id = id,
             .peer = info->remote,
             .hello = info->private_data,
             .xrc = info->xrc,
+            .idle_timeout = idle_timeout(),
         });
         session->accept(std::move(*request));
-        sessions_.emplace(id, std::move(session));
+        clients_.emplace(id, Client{.pd = std::move(pd),
+                                    .session = std::move(session),
+                                    .name = info->remote.to_string(),
+                                    .last_seen = dapx::Clock::now()});
+        if (clients_.size() == 1 && options_.idle_timeout != 0)
+            next_look_ = dapx::Clock::now() + idle_timeout() / looks;
     } catch (const std::runtime_error& error) {
         fmt::print(stderr, "refused {}: {}\n", info->remote.to_string(), error.what());
         const std::string reason = std::string(error.what()).substr(0, max_reason - 1) + '\0';
@@ -156,17 +186,42 @@ void Server::handle_request(const dapx::Event& event)
 
 void Server::end_session(std::uint64_t id, bool failed, const std::string& why)
 {
-    const auto session = sessions_.find(id);
-    if (session == sessions_.end())
+    const auto client = clients_.find(id);
+    if (client == clients_.end())
         return;
-    const bool last = session->second->is_last();
-    sessions_.erase(session);
+    const bool last = client->second.session->is_last();
+    clients_.erase(client);
     if (failed)
         fmt::print(stderr, "a client was lost: {}\n", why);
     if (options_.once && (last || failed)) {
         done_ = true;
         failed_ = failed;
     }
+}
+
+std::chrono::milliseconds Server::idle_timeout() const
+{
+    return std::chrono::ceil<std::chrono::milliseconds>(
+        std::chrono::duration<double>(options_.idle_timeout));
+}
+
+void Server::end_idle()
+{
+    const dapx::Deadline now = dapx::Clock::now();
+    if (now < next_look_)
+        return;
+    std::vector<std::uint64_t> idle;
+    for (auto& [id, client] : clients_) {
+        if (std::exchange(client.seen, false))
+            client.last_seen = now;
+        else if (now - client.last_seen >= idle_timeout())
+            idle.push_back(id);
+    }
+    for (const std::uint64_t id : idle)
+        end_session(id, true,
+                    fmt::format("nothing came from {} for {} s (--idle-timeout)",
+                                clients_.at(id).name, options_.idle_timeout));
+    next_look_ = clients_.empty() ? dapx::no_deadline : now + idle_timeout() / looks;
 }
 
 } // namespace tools
