@@ -428,6 +428,21 @@ perf_file_json() {
 		json "all(x['match'] and x['peer_crc32'] == '$crc' and x['messages'] == $((file_size / 10000 + 1)) for x in d['transfers'])" "$work/j"
 }
 
+# The old file is there as long as the new one is not, and nothing else is.
+perf_disk_full() {
+	local rc=0
+	make_file && stop_server && mkdir "$work/full" && mount -t tmpfs -o size=256k none "$work/full" || return
+	echo old >"$work/full/received"
+	serve "$perf" --output "$work/full/received" &&
+		! "$perf" -d "$DAPX_DEV" --file "$work/sent" "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &&
+		await grep -q "cannot write $work/full/received: No space left on device" "$work/server" &&
+		one_line "$DAPX_PEER_IP:7711" "$work/err" &&
+		[[ $(<"$work/full/received") = old && $(ls "$work/full") = received ]] || rc=1
+	stop_server
+	umount "$work/full"
+	return $rc
+}
+
 # dapx-perf with these, as somebody who may lock so much, called TEXT
 locked_memory() { # locked_memory BYTES TEXT OPTION...
 	local mode rc
@@ -672,6 +687,7 @@ stop_server
 result "dapx-perf takes a file" serve "$perf" --once --output "$work/received"
 result "dapx-perf sends a file" perf_file
 stop_server
+result "dapx-perf's server has a full disk" perf_disk_full
 
 result "nobody listens" sentence "cannot connect to $DAPX_PEER_IP:7710: nobody listens there; start the server" \
 	"$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP"

@@ -4,6 +4,7 @@
 #include "common.hpp"
 #include "dat_conf.hpp"
 #include "doctor.hpp"
+#include "files.hpp"
 #include "happenings.hpp"
 #include "json_output.hpp"
 #include "measure.hpp"

@@ -3,17 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <iomanip>
 #include <sstream>
-#include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace tools {
 
@@ -24,14 +17,6 @@ namespace {
 constexpr const char* begin_mark =
     "# Written by 'dapxctl dat-conf --install', taken back by --remove\n";
 constexpr const char* end_mark = "# End of what 'dapxctl dat-conf' has written\n";
-
-/// With errno as the cause.
-dapx::Error failed(const char* call, const std::string& what, const std::string& path)
-{
-    const int code = errno;
-    return {code, call,
-            fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(code))};
-}
 
 } // namespace
 
@@ -104,64 +89,6 @@ std::string without_dat_conf(const std::string& text)
 std::string with_dat_conf(const std::string& text, const std::string& lines)
 {
     return begin_mark + lines + end_mark + without_dat_conf(text);
-}
-
-dapx::Result<std::string> read_file(const std::string& path)
-{
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return "";
-    std::string text;
-    char piece[4096];
-    ssize_t got = -1;
-    while (fd >= 0 && (got = ::read(fd, piece, sizeof(piece))) > 0)
-        text.append(piece, static_cast<std::size_t>(got));
-    if (got == 0) {
-        ::close(fd);
-        return text;
-    }
-    dapx::Error why = failed("read", "read", path);
-    if (fd >= 0)
-        ::close(fd);
-    return std::unexpected(std::move(why));
-}
-
-dapx::Result<void> replace_file(const std::string& path, const std::string& text)
-{
-    // A link to it stays one.
-    std::string target = path;
-    if (char* real = ::realpath(path.c_str(), nullptr); real != nullptr) {
-        target = real;
-        std::free(real);
-    }
-    if (text.empty()) {
-        if (::unlink(target.c_str()) != 0 && errno != ENOENT)
-            return std::unexpected(failed("unlink", "remove", path));
-        return {};
-    }
-    struct stat before{};
-    const bool there = ::stat(target.c_str(), &before) == 0;
-    std::string scratch = target + ".XXXXXX";
-    const int fd = ::mkostemp(scratch.data(), O_CLOEXEC);
-    if (fd < 0)
-        return std::unexpected(failed("open", "write", path));
-    bool good = ::fchmod(fd, there ? before.st_mode & 07777U : 0644U) == 0;
-    if (good && there && (before.st_uid != ::geteuid() || before.st_gid != ::getegid()))
-        good = ::fchown(fd, before.st_uid, before.st_gid) == 0;
-    for (std::size_t done = 0; good && done < text.size();) {
-        const ssize_t written = ::write(fd, text.data() + done, text.size() - done);
-        good = written > 0;
-        done += good ? static_cast<std::size_t>(written) : 0;
-    }
-    good = good && ::fsync(fd) == 0 && ::rename(scratch.c_str(), target.c_str()) == 0;
-    if (good) {
-        ::close(fd);
-        return {};
-    }
-    dapx::Error why = failed("write", "write", path);
-    ::close(fd);
-    ::unlink(scratch.c_str());
-    return std::unexpected(std::move(why));
 }
 
 } // namespace tools

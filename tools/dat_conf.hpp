@@ -44,11 +44,4 @@ std::string without_dat_conf(const std::string& text);
 /// @p text with @p lines of dapx, instead of those that it has.
 std::string with_dat_conf(const std::string& text, const std::string& lines);
 
-/// All of @p path; nothing if there is no such file. Errors: as open(2) and read(2).
-dapx::Result<std::string> read_file(const std::string& path);
-
-/// Writes @p path anew, so that who reads it finds the old or the new text; an empty text removes it.
-/// Errors: as open(2) and rename(2).
-dapx::Result<void> replace_file(const std::string& path, const std::string& text);
-
 } // namespace tools

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "doctor.hpp"
+#include "files.hpp"
 
 #include "kernel_config.hpp"
 #include "rdma_netlink.hpp"

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // dapx-perf --server: one session class for each thing that a client can do.
+#include "files.hpp"
 #include "perf.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
+
+#include <sys/stat.h>
 
 namespace perf {
 
@@ -18,6 +19,14 @@ namespace {
 using tools::must;
 
 constexpr std::uint32_t max_depth = 4096;
+
+/// As of any file that this process makes.
+mode_t new_file_mode()
+{
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    return 0666 & ~mask;
+}
 
 /// Memory, an endpoint, and the client's wishes: what every session has.
 class BaseSession : public tools::Session {
@@ -55,6 +64,9 @@ protected:
     {
         must(endpoint_.post_recv(wr_id, region_.segment(offset, size()), when), "post_recv");
     }
+
+    /// Afterwards the client changes no byte of memory() any more.
+    void close_memory() { must(region_.free()); }
 
     /// For a message without data, of which only the arrival counts.
     void post_empty_receive()
@@ -181,9 +193,10 @@ public:
         if (event.opcode() != dapx::Opcode::recv)
             return;
         if (event.wr_id() == chunks_) {
-            post_receive(chunks_, chunks_ * size());
             if (event.byte_len() != 0)
                 finish_writes();
+            else
+                post_receive(chunks_, chunks_ * size());
             return;
         }
         bytes_ += event.byte_len();
@@ -233,17 +246,12 @@ private:
 
     void finish_writes()
     {
+        close_memory();
         const std::uint32_t sum = checksum(file());
         fmt::print("{}: {} by RDMA writes, crc32 {:08x}\n", peer_.host(),
                    tools::bytes_text(hello().total), sum);
         if (!output_.empty()) {
-            std::ofstream out(output_, std::ios::binary);
-            out.write(reinterpret_cast<const char*>(memory().data()),
-                      static_cast<std::streamsize>(hello().total));
-            out.flush();
-            if (!out)
-                throw tools::Failure(
-                    fmt::format("cannot write {}: {}", output_, std::strerror(errno)));
+            must(tools::write_file(output_, file(), new_file_mode()));
             fmt::print("{}: written to {}\n", peer_.host(), output_);
         }
         std::fflush(stdout);

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "dat_conf.hpp"
+#include "files.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,6 +135,36 @@ TEST_F(DatConfFile, IsReadWhole)
     ASSERT_TRUE(replace_file(path, text));
     EXPECT_EQ(*read_file(path), text);
     EXPECT_EQ(*read_file(folder + "/none"), "");
+}
+
+TEST_F(DatConfFile, StaysAsItWasIfItCannotBeWritten)
+{
+    ASSERT_TRUE(replace_file(path, "one"));
+    struct rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit few{.rlim_cur = 100, .rlim_max = before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &few), 0);
+    const auto written = replace_file(path, std::string(1000, 'x'));
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    ::signal(SIGXFSZ, handler);
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code(), EFBIG);
+    EXPECT_EQ(content(), "one");
+}
+
+// Not replaced by a file: it may be /dev/stdout.
+TEST_F(DatConfFile, PipeIsWrittenTo)
+{
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+    ASSERT_TRUE(replace_file(path, "one"));
+    char bytes[8];
+    EXPECT_EQ(::read(reader, bytes, sizeof(bytes)), 3);
+    ::close(reader);
+    struct stat now{};
+    ASSERT_EQ(::stat(path.c_str(), &now), 0);
+    EXPECT_TRUE(S_ISFIFO(now.st_mode));
 }
 
 // What cannot be read is not taken for empty, and written over.
