@@ -346,6 +346,16 @@ ping_isolated() {
 carried() { cat "/sys/class/net/$DAPX_NETDEV/statistics/tx_bytes"; }
 carried_more() { (($(carried) > $1)); }
 
+# A server that always has something to do.
+perf_server_is_interrupted() {
+	local rc=0 client
+	"$perf" -d "$DAPX_DEV" -t 600 -q 256 --test rate --op send --poll "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
+	client=$!
+	await carried_more $(($(carried) + 100000)) && kill -TERM "$server" && { wait "$server" || rc=$?; }
+	server=''
+	! wait "$client" && ((rc == 0)) && one_line "$DAPX_PEER_IP:7711" "$work/err"
+}
+
 perf_loses_server() {
 	local rc=0 client
 	"$perf" -d "$DAPX_DEV" -t 600 -s 4k --test bandwidth --op write "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
@@ -441,6 +451,13 @@ perf_disk_full() {
 	stop_server
 	umount "$work/full"
 	return $rc
+}
+
+# A name that is no UTF-8 can be sent, and told in JSON.
+perf_file_odd_name() {
+	local name=$work/$'sent\xff'
+	make_file && ln -f "$work/sent" "$name" && "$perf" -d "$DAPX_DEV" -j --file "$name" "$DAPX_PEER_IP" >"$work/j" || return
+	json "d['file'] == 'sent\ufffd' and all(x['match'] for x in d['transfers'])" "$work/j"
 }
 
 # dapx-perf with these, as somebody who may lock so much, called TEXT
@@ -671,9 +688,12 @@ for test in latency bandwidth; do
 	result "dapx-perf $test is interrupted" perf_interrupted $test
 done
 result "dapx-perf sends a file in odd pieces" perf_file_json
+result "dapx-perf sends a file of any name" perf_file_odd_name
 result "too little locked memory" locked_memory 65536 "64 KiB" -s 8m --test bandwidth
 result "too little locked memory for a file" locked_memory 65536 "64 KiB" --file "$for_all/dapxctl"
 result "no locked memory" locked_memory 0 "0 bytes"
+result "dapx-perf's server is interrupted while it is busy" perf_server_is_interrupted
+result "dapx-perf serves again" serve "$perf" --output "$work/received"
 result "dapx-perf loses its server" perf_loses_server
 result "dapx-perf serves with limits" serve "$perf" --max-size 1m --max-memory 1500k --idle-timeout 1
 result "dapx-perf's server has a limit for a client" \

@@ -8,6 +8,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
 #include <thread>
 
 #include <sys/mman.h>
@@ -48,7 +51,17 @@ void must(dapx::Post post, const char* call)
         throw Failure(dapx::explain(post, call).message());
 }
 
-int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body)
+namespace {
+
+/// Says @p text on stderr. Unlike fmt::print(), takes it as it is if that cannot be written.
+int fail(const CLI::App& app, const char* text, int code) noexcept
+{
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), text);
+    return code;
+}
+
+int run_body(CLI::App& app, int argc, char** argv, const std::function<int()>& body)
 {
     try {
         app.parse(argc, argv);
@@ -56,19 +69,34 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body)
         // Help and version are "errors" as well.
         if (error.get_exit_code() == 0)
             return app.exit(error);
-        fmt::print(stderr, "{0}: {1}; see '{0} --help'\n", app.get_name(), error.what());
-        return exit_usage;
+        throw UsageError(fmt::format("{}; see '{} --help'", error.what(), app.get_name()));
     }
+    return body();
+}
+
+} // namespace
+
+int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body)
+{
+    int code = 0;
     try {
-        return body();
+        code = run_body(app, argc, argv, body);
     } catch (const UsageError& error) {
-        fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
-        return exit_usage;
-    } catch (const Failure& error) {
-        std::fflush(stdout);
-        fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
-        return exit_failure;
+        return fail(app, error.what(), exit_usage);
+    } catch (const std::bad_alloc&) {
+        return fail(app, "out of memory", exit_failure);
+    } catch (const std::exception& error) {
+        return fail(app, error.what(), exit_failure);
     }
+    // What was printed is in the file only now, or is not.
+    errno = 0;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        return fail(app,
+                    errno == 0
+                        ? "cannot write the output"
+                        : fmt::format("cannot write the output: {}", std::strerror(errno)).c_str(),
+                    exit_failure);
+    return code;
 }
 
 std::string choose_device(const std::string& wanted)

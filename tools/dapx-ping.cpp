@@ -2,6 +2,7 @@
 //
 // dapx-ping: messages to a dapx-ping --server and back, one at a time, like ping(8).
 #include "common.hpp"
+#include "json_output.hpp"
 #include "measure.hpp"
 #include "server.hpp"
 #include "wire.hpp"
@@ -507,7 +508,7 @@ private:
                 {"latency", latencies_.json()},
                 {"send_doorbells", endpoint_.send_doorbells()},
             };
-            fmt::print("{}\n", result.dump(2));
+            fmt::print("{}", tools::json_text(result, {.json = true, .pretty = true}));
             return;
         }
         fmt::print("--- {} ---\n", peer_.to_string());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // dapx-perf's client: latency, message rate, bandwidth.
+#include "json_output.hpp"
 #include "perf.hpp"
 
 #include <fmt/format.h>
@@ -240,7 +241,7 @@ int run_bench(const Options& options)
                                  {"source", target.source.host()},
                                  {"device", target.device},
                                  {"results", list}};
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}", tools::json_text(json, {.json = true, .pretty = true}));
     return 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // dapx-perf --file: a file goes to the server by sends, then by RDMA writes.
+#include "json_output.hpp"
 #include "perf.hpp"
 
 #include <fmt/format.h>
@@ -211,7 +212,7 @@ int run_file(const Options& options)
             {"crc32", fmt::format("{:08x}", own)},
             {"transfers",
              {to_json(sends, memory->size(), own), to_json(writes, memory->size(), own)}}};
-        fmt::print("{}\n", json.dump(2));
+        fmt::print("{}", tools::json_text(json, {.json = true, .pretty = true}));
     }
     if (sends.peer_checksum != own || writes.peer_checksum != own)
         throw tools::Failure("what arrived is not what was sent: the checksums differ");

@@ -19,6 +19,13 @@ constexpr std::size_t max_reason = 64;
 constexpr int looks = 4;
 constexpr unsigned events_per_look = 64;
 
+/// Tells the operator. That stderr cannot be written must not end the server, which strangers
+/// make say things.
+void note(const std::string& text) noexcept
+{
+    std::fprintf(stderr, "%s\n", text.c_str());
+}
+
 } // namespace
 
 void add_server_options(CLI::App& app, ServerOptions& options)
@@ -78,7 +85,7 @@ int Server::run()
 {
     listen();
     unsigned events = 0;
-    while (!done_) {
+    while (!done_ && !interrupted()) {
         const auto event = try_next_event(evd_, options_.waiting, next_look_);
         if (event)
             handle(*event);
@@ -111,12 +118,12 @@ void Server::handle(const dapx::Event& event)
                 client->second.seen = true;
                 try {
                     client->second.session->on_completion(event);
-                } catch (const Failure& error) {
+                } catch (const std::exception& error) {
                     end_session(event.user_data(), true, error.what());
                 }
             } else if (event.status() != dapx::Status::flushed) {
                 // The connection is broken now, which an event of its own says next.
-                fmt::print(stderr, "{}\n", event.describe());
+                note(event.describe());
             }
         }
         return;
@@ -176,8 +183,8 @@ void Server::handle_request(const dapx::Event& event)
                                     .last_seen = dapx::Clock::now()});
         if (clients_.size() == 1 && options_.idle_timeout != 0)
             next_look_ = dapx::Clock::now() + idle_timeout() / looks;
-    } catch (const std::runtime_error& error) {
-        fmt::print(stderr, "refused {}: {}\n", info->remote.to_string(), error.what());
+    } catch (const std::exception& error) {
+        note(fmt::format("refused {}: {}", info->remote.to_string(), error.what()));
         const std::string reason = std::string(error.what()).substr(0, max_reason - 1) + '\0';
         if (*request)
             (void)request->reject(std::as_bytes(std::span(reason)));
@@ -192,7 +199,7 @@ void Server::end_session(std::uint64_t id, bool failed, const std::string& why)
     const bool last = client->second.session->is_last();
     clients_.erase(client);
     if (failed)
-        fmt::print(stderr, "a client was lost: {}\n", why);
+        note(fmt::format("a client was lost: {}", why));
     if (options_.once && (last || failed)) {
         done_ = true;
         failed_ = failed;

@@ -71,6 +71,30 @@ case $("$ctl" info -j 2>/dev/null) in
 '{"module":false,'*"$no_module"*) ;;
 *) echo "no JSON without the module"; failed=1 ;;
 esac
+# A full disk is an error; one behind stderr changes no exit code.
+for command in "devices -j" "devices" "--help"; do
+	# shellcheck disable=SC2086  # words
+	message=$("$ctl" $command 2>&1 >/dev/full)
+	got=$?
+	if [ $got -ne 1 ] || [ "$message" != "dapxctl: cannot write the output: No space left on device" ]; then
+		echo "exit code $got with a full disk: $command: $message"
+		failed=1
+	fi
+done
+expect_silent() { # expect_silent CODE COMMAND...
+	code=$1
+	shift
+	"$@" 2>/dev/full
+	got=$?
+	if [ $got -ne "$code" ]; then
+		echo "exit code $got instead of $code without stderr: $*"
+		failed=1
+	fi
+}
+expect_silent 1 "$ctl" info
+expect_silent 2 "$ctl" frobnicate
+expect_silent 2 "$ping" --server 10.0.0.2
+
 # Whatever is here, and whoever asks: told on stdout, and not well without the module.
 output=$("$ctl" doctor)
 if [ $? -ne 1 ] || ! printf '%s\n' "$output" | grep -q '^error  *module  *not loaded'; then
