@@ -46,7 +46,10 @@ Result<void> CmId::bind(const Address& address) noexcept
     ::dapx_cm_bind argument{};
     argument.cm = handle();
     detail::to_abi(address, argument.addr);
-    return detail::command(fd(), argument, "cannot bind to " + address.to_string());
+    if (const int error = detail::command(fd(), argument); error != 0)
+        return std::unexpected(
+            detail::explain_address(error, "DAPX_CM_BIND", "cannot bind to", address));
+    return {};
 }
 
 Result<void> CmId::listen(std::uint32_t backlog) noexcept
@@ -86,7 +89,10 @@ Result<void> CmId::resolve_address(const Address& destination, const Address& so
     argument.deadline = detail::to_abi(deadline);
     detail::to_abi(destination, argument.dst);
     detail::to_abi(source, argument.src);
-    return detail::command(fd(), argument, "cannot resolve " + destination.to_string());
+    if (const int error = detail::command(fd(), argument); error != 0)
+        return std::unexpected(
+            detail::explain_address(error, "DAPX_CM_RESOLVE", "cannot resolve", destination));
+    return {};
 }
 
 Result<void> CmId::resolve_route(Deadline deadline) noexcept

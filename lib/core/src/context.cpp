@@ -8,7 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include <new>
+
 #include <fcntl.h>
+#include <unistd.h>
 
 namespace dapx {
 
@@ -47,7 +50,14 @@ Result<Context> Context::open_node(const char* node) noexcept
     const int fd = ::open(node, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return std::unexpected(detail::explain_open(errno, node));
-    Context context(std::make_shared<const detail::Device>(fd, *owner));
+    std::shared_ptr<const detail::Device> device;
+    try {
+        device = std::make_shared<const detail::Device>(fd, *owner);
+    } catch (const std::bad_alloc&) {
+        ::close(fd);
+        return std::unexpected(detail::explain(ENOMEM, "open", "cannot open the device node"));
+    }
+    Context context(std::move(device));
     // Any file can be opened under this name; only dapx answers this.
     if (auto info = context.info(); !info)
         return std::unexpected(std::move(info).error());

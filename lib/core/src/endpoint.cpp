@@ -161,8 +161,9 @@ Result<EndpointInfo> Endpoint::query() const noexcept
 
 namespace {
 
+/// @param destination nullptr: the CM id's.
 Result<void> connect(int fd, ::dapx_ep_connect& argument, const ConnectOptions& options,
-                     std::string_view attempt) noexcept
+                     const Address* destination) noexcept
 {
     argument.deadline = detail::to_abi(options.deadline);
     argument.retry_count = options.retry_count;
@@ -171,7 +172,13 @@ Result<void> connect(int fd, ::dapx_ep_connect& argument, const ConnectOptions& 
                                               argument.private_data_len);
         !done)
         return done;
-    return detail::command(fd, argument, attempt);
+    const int error = detail::command(fd, argument);
+    if (error == 0)
+        return {};
+    return std::unexpected(
+        destination != nullptr
+            ? detail::explain_address(error, "DAPX_EP_CONNECT", "cannot connect to", *destination)
+            : detail::explain(error, "DAPX_EP_CONNECT", "cannot connect"));
 }
 
 } // namespace
@@ -182,7 +189,7 @@ Result<void> Endpoint::connect(const Address& destination, const ConnectOptions&
     argument.ep = handle();
     detail::to_abi(destination, argument.dst);
     detail::to_abi(options.source, argument.src);
-    return dapx::connect(fd(), argument, options, "cannot connect to " + destination.to_string());
+    return dapx::connect(fd(), argument, options, &destination);
 }
 
 Result<void> Endpoint::connect(const CmId& id, const ConnectOptions& options) noexcept
@@ -190,7 +197,7 @@ Result<void> Endpoint::connect(const CmId& id, const ConnectOptions& options) no
     ::dapx_ep_connect argument{};
     argument.ep = handle();
     argument.cm = id.handle();
-    return dapx::connect(fd(), argument, options, "cannot connect");
+    return dapx::connect(fd(), argument, options, nullptr);
 }
 
 Result<void> Endpoint::accept(CmId&& request, const AcceptOptions& options) noexcept

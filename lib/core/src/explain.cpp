@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include <grp.h>
 #include <sys/resource.h>
@@ -16,7 +17,7 @@ namespace dapx::detail {
 namespace {
 
 /// Cause, and remedy where there is one, of the errnos that mean the same for every command.
-std::string cause(int code) noexcept
+std::string cause(int code)
 {
     switch (code) {
     case ENOTTY:
@@ -81,7 +82,7 @@ std::string cause(int code) noexcept
     }
 }
 
-std::string join(const std::vector<std::string>& names) noexcept
+std::string join(const std::vector<std::string>& names)
 {
     std::string text;
     for (const std::string& name : names)
@@ -89,7 +90,7 @@ std::string join(const std::vector<std::string>& names) noexcept
     return text;
 }
 
-std::string group_name(gid_t gid) noexcept
+std::string group_name(gid_t gid)
 {
     const ::group* entry = ::getgrgid(gid);
     return entry != nullptr ? entry->gr_name : std::to_string(gid);
@@ -97,7 +98,7 @@ std::string group_name(gid_t gid) noexcept
 
 } // namespace
 
-std::string bytes_text(std::uint64_t bytes) noexcept
+std::string bytes_text(std::uint64_t bytes)
 {
     static constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     std::size_t unit = 0;
@@ -109,12 +110,12 @@ std::string bytes_text(std::uint64_t bytes) noexcept
 }
 
 Error explain(int code, std::string_view call, std::string_view attempt) noexcept
-{
+try {
     return Error(code, std::string(call), std::string(attempt) + ": " + cause(code));
 }
 
 Error explain_open(int code, const std::string& node, const std::string& sysfs) noexcept
-{
+try {
     std::string text = "cannot open " + node + ": ";
     switch (code) {
     case ENOENT:
@@ -123,6 +124,41 @@ Error explain_open(int code, const std::string& node, const std::string& sysfs) 
         if (module_loaded(sysfs))
             text += "the dapx module is loaded, but the device node is not here; in a container, "
                     "pass it in (docker: --device /dev/dapx), else look at udev's log";
+} catch (const std::bad_alloc&) {
+    return without_text(code);
+}
+
+Error explain_address(int code, std::string_view call, std::string_view attempt,
+                      const Address& address) noexcept
+try {
+    return explain(code, call, std::string(attempt) + " " + address.to_string());
+} catch (const std::bad_alloc&) {
+    return without_text(code);
+}
+
+Error explain_system(int code, std::string_view call, std::string_view attempt) noexcept
+try {
+    return Error(code, std::string(call), std::string(attempt) + ": " + std::strerror(code));
+} catch (const std::bad_alloc&) {
+    return without_text(code);
+}
+
+Error explain_layout() noexcept
+try {
+    return Error(EPROTO, "ring layout",
+                 "the dapx module answered a ring layout that this library cannot read; use a "
+                 "module and a library of one version");
+} catch (const std::bad_alloc&) {
+    return without_text(EPROTO);
+}
+
+Error explain_private_data(std::size_t size, std::size_t most) noexcept
+try {
+    return Error(EINVAL, "private data",
+                 "cannot send " + std::to_string(size) + " bytes of private data: the most is " +
+                     std::to_string(most) + ", and less on most devices");
+} catch (const std::bad_alloc&) {
+    return without_text(EINVAL);
         else
             text += "the dapx module is not loaded; run 'modprobe dapx' as root";
         break;
@@ -150,7 +186,7 @@ Error explain_open(int code, const std::string& node, const std::string& sysfs) 
 }
 
 Error explain_attach(int code, const std::string& device, const std::string& sysfs) noexcept
-{
+try {
     std::string text = "cannot use RDMA device " + device + ": ";
     switch (code) {
     case ENODEV: {
@@ -159,6 +195,8 @@ Error explain_attach(int code, const std::string& device, const std::string& sys
             text = "there is no RDMA device " + device +
                    ", nor any other; 'rdma link add rxe0 type rxe netdev eth0' as root makes one "
                    "on a network interface";
+} catch (const std::bad_alloc&) {
+    return without_text(code);
         else
             text = "there is no RDMA device " + device + "; there are: " + join(names);
         break;
@@ -182,7 +220,7 @@ Error explain_attach(int code, const std::string& device, const std::string& sys
 }
 
 Error explain_mr(int code, std::uint64_t length, bool xrc, std::string_view call) noexcept
-{
+try {
     std::string text = "cannot register " + bytes_text(length) + " of memory: ";
     ::rlimit limit{};
     const bool limited = ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
@@ -191,6 +229,8 @@ Error explain_mr(int code, std::uint64_t length, bool xrc, std::string_view call
     case ENOMEM:
     case EPERM:
         // EPERM is the kernel's answer to who may lock nothing at all.
+} catch (const std::bad_alloc&) {
+    return without_text(code);
         if (limited && (code == ENOMEM || limit.rlim_cur == 0))
             text += "this process may lock " + bytes_text(limit.rlim_cur) +
                     " (RLIMIT_MEMLOCK); raise it with 'ulimit -l', or for good with a 'memlock' "
@@ -214,7 +254,7 @@ Error explain_mr(int code, std::uint64_t length, bool xrc, std::string_view call
 }
 
 Error explain_free(int code, ObjectType type) noexcept
-{
+try {
     if (type == ObjectType::xrcd && code == EBUSY)
         return Error(code, "DAPX_FREE",
                      "cannot close the XRC domain: shared receive queues, endpoints or "
@@ -223,8 +263,10 @@ Error explain_free(int code, ObjectType type) noexcept
     return explain(code, "DAPX_FREE", "cannot free the object");
 }
 
+} catch (const std::bad_alloc&) {
+    return without_text(code);
 Error explain_srq_limit(int code) noexcept
-{
+try {
     std::string text = "cannot set the limit of the shared receive queue: ";
     switch (code) {
     case EBADFD:
@@ -233,6 +275,8 @@ Error explain_srq_limit(int code) noexcept
     case EINVAL:
         text += "the most is its depth";
         break;
+} catch (const std::bad_alloc&) {
+    return without_text(code);
     default:
         text += cause(code);
     }
@@ -241,7 +285,7 @@ Error explain_srq_limit(int code) noexcept
 
 Error explain_xrc_qp(int code, std::string_view call, std::string_view attempt,
                      std::uint32_t qp_num) noexcept
-{
+try {
     std::string text = std::string(attempt) + " receive queue pair " + std::to_string(qp_num);
     switch (code) {
     case EINVAL:
@@ -249,6 +293,8 @@ Error explain_xrc_qp(int code, std::string_view call, std::string_view attempt,
                 "registration), ";
         if (call == "DAPX_XRC_QP_UNREGISTER")
             text += "or this context is not registered with it";
+} catch (const std::bad_alloc&) {
+    return without_text(code);
         else if (call == "DAPX_XRC_QP_MODIFY")
             text += "or a value of the step is out of range";
         else if (call == "DAPX_XRC_QP_ACCEPT")
@@ -273,7 +319,7 @@ Error explain_xrc_qp(int code, std::string_view call, std::string_view attempt,
 }
 
 Error explain_xrcd(int code) noexcept
-{
+try {
     std::string text = "cannot open the XRC domain: ";
     switch (code) {
     case EINVAL:
@@ -282,6 +328,8 @@ Error explain_xrcd(int code) noexcept
         break;
     case EBADF:
         text += "the file descriptor is not open, or was opened with O_PATH";
+} catch (const std::bad_alloc&) {
+    return without_text(code);
         break;
     case ENOENT:
         text += "no process has one open for this file; start the one that makes it, or pass "
@@ -301,3 +349,5 @@ Error explain_xrcd(int code) noexcept
 }
 
 } // namespace dapx::detail
+} catch (const std::bad_alloc&) {
+    return without_text(code);

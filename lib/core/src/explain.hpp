@@ -3,17 +3,35 @@
 // Sentences for errnos: cause and remedy, for a person.
 #pragma once
 
+#include <dapx/address.hpp>
 #include <dapx/error.hpp>
 #include <dapx/object_type.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace dapx::detail {
 
+// Without memory for a sentence, each gives the errno with "out of memory" for a sentence.
+
 /// An Error that says "@p attempt: cause; remedy".
 [[nodiscard]] Error explain(int code, std::string_view call, std::string_view attempt) noexcept;
+
+/// An Error that says "@p attempt ADDRESS: cause; remedy".
+[[nodiscard]] Error explain_address(int code, std::string_view call, std::string_view attempt,
+                                    const Address& address) noexcept;
+
+/// Why @p call of the system failed: "@p attempt: " and what the C library says of @p code.
+[[nodiscard]] Error explain_system(int code, std::string_view call,
+                                   std::string_view attempt) noexcept;
+
+/// That the layout of a ring makes no sense.
+[[nodiscard]] Error explain_layout() noexcept;
+
+/// That @p size bytes of private data are more than @p most.
+[[nodiscard]] Error explain_private_data(std::size_t size, std::size_t most) noexcept;
 
 /// Why open(2) of the device node failed. @p sysfs: where it is mounted.
 [[nodiscard]] Error explain_open(int code, const std::string& node,
@@ -42,6 +60,6 @@ namespace dapx::detail {
                                    std::uint32_t qp_num) noexcept;
 
 /// "8 MiB", "64 KiB", "100 bytes": whole units only.
-[[nodiscard]] std::string bytes_text(std::uint64_t bytes) noexcept;
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
 } // namespace dapx::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "layout.hpp"
 
+#include "explain.hpp"
+
 #include <bit>
 #include <cerrno>
 #include <cstdint>
@@ -20,9 +22,7 @@ Result<void> check_layout(const ::dapx_ring_layout& layout, std::size_t entry_si
         layout.stride % alignof(std::uint64_t) == 0 && layout.stride >= entry_size &&
         std::has_single_bit(layout.depth) && end <= layout.mmap_size)
         return {};
-    return std::unexpected(Error(EPROTO, "ring layout",
-                                 "the dapx module answered a ring layout that this library cannot "
-                                 "read; use a module and a library of one version"));
+    return std::unexpected(explain_layout());
 }
 
 } // namespace dapx::detail

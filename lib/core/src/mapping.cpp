@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <dapx/mapping.hpp>
 
+#include "explain.hpp"
+
 #include <cerrno>
-#include <cstring>
 
 #include <sys/mman.h>
 
@@ -47,8 +48,7 @@ Result<Mapping> Mapping::map(void* address, std::size_t size, int protection, in
         return std::unexpected(owner.error());
     void* base = ::mmap(address, size, protection, flags, fd, static_cast<off_t>(offset));
     if (base == MAP_FAILED)
-        return std::unexpected(
-            Error(errno, "mmap", std::string("cannot map a ring: ") + std::strerror(errno)));
+        return std::unexpected(detail::explain_system(errno, "mmap", "cannot map a ring"));
     Mapping mapping;
     mapping.base_ = static_cast<std::byte*>(base);
     mapping.size_ = size;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <dapx/owner.hpp>
 
+#include "explain.hpp"
+
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -45,8 +46,7 @@ Result<Owner> Owner::current() noexcept
         word = map_word();
     if (word == nullptr)
         return std::unexpected(
-            Error(errno, "mmap",
-                  std::string("cannot map a page that fork() clears: ") + std::strerror(errno)));
+            explain_system(errno, "mmap", "cannot map a page that fork() clears"));
     std::uint32_t generation = __atomic_load_n(word, __ATOMIC_RELAXED);
     if (generation == 0) {
         const std::uint32_t fresh = ++last_generation;

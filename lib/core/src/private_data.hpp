@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
+#include "explain.hpp"
+
 #include <dapx/dapx.h>
 #include <dapx/error.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,10 +22,7 @@ template <class Length>
                                              Length& length) noexcept
 {
     if (data.size() > sizeof(array))
-        return std::unexpected(Error(
-            EINVAL, "private data",
-            "cannot send " + std::to_string(data.size()) + " bytes of private data: the most is " +
-                std::to_string(sizeof(array)) + ", and less on most devices"));
+        return std::unexpected(explain_private_data(data.size(), sizeof(array)));
     if (!data.empty())
         std::memcpy(array, data.data(), data.size());
     length = static_cast<Length>(data.size());

@@ -13,19 +13,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string class_path(const std::string& device, const std::string& sysfs) noexcept
+std::string class_path(const std::string& device, const std::string& sysfs)
 {
     return sysfs + "/class/infiniband/" + device;
 }
 
-void add_once(std::vector<std::string>& names, const std::string& name) noexcept
+void add_once(std::vector<std::string>& names, const std::string& name)
 {
     if (!name.empty() && std::ranges::find(names, name) == names.end())
         names.push_back(name);
 }
 
 /// GID 0 of an iWARP device is the Ethernet address of its interface: "0242:ac11:0002:0000:...".
-std::string netdev_of_gid(const std::string& gid, const std::string& sysfs) noexcept
+std::string netdev_of_gid(const std::string& gid, const std::string& sysfs)
 {
     std::string digits;
     for (const char c : gid)
@@ -45,13 +45,13 @@ std::string netdev_of_gid(const std::string& gid, const std::string& sysfs) noex
 
 } // namespace
 
-bool is_directory(const std::string& path) noexcept
+bool is_directory(const std::string& path)
 {
     std::error_code ignored;
     return fs::is_directory(path, ignored);
 }
 
-std::vector<std::string> list_directory(const std::string& path) noexcept
+std::vector<std::string> list_directory(const std::string& path)
 {
     std::vector<std::string> names;
     std::error_code error;
@@ -61,7 +61,7 @@ std::vector<std::string> list_directory(const std::string& path) noexcept
     return names;
 }
 
-std::string read_line(const std::string& path) noexcept
+std::string read_line(const std::string& path)
 {
     // Not a stream: most of a device's GIDs cannot be read, and a stream throws for each.
     char text[4096];
@@ -74,17 +74,17 @@ std::string read_line(const std::string& path) noexcept
     return std::string(all.substr(0, all.find('\n')));
 }
 
-bool module_loaded(const std::string& sysfs) noexcept
+bool module_loaded(const std::string& sysfs)
 {
     return is_directory(sysfs + "/module/dapx");
 }
 
-std::vector<std::string> device_names(const std::string& sysfs) noexcept
+std::vector<std::string> device_names(const std::string& sysfs)
 {
     return list_directory(sysfs + "/class/infiniband");
 }
 
-std::string driver_name(const std::string& device, const std::string& sysfs) noexcept
+std::string driver_name(const std::string& device, const std::string& sysfs)
 {
     const std::string path = class_path(device, sysfs);
     // The software drivers have no device/driver link, or one that is the network card's.
@@ -99,7 +99,7 @@ std::string driver_name(const std::string& device, const std::string& sysfs) noe
 }
 
 std::vector<std::string> port_netdevs(const std::string& device, const std::string& port,
-                                      const std::string& sysfs) noexcept
+                                      const std::string& sysfs)
 {
     const std::string path = class_path(device, sysfs);
     const std::string table = path + "/ports/" + port + "/gid_attrs/ndevs";

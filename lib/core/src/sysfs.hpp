@@ -8,24 +8,24 @@
 
 namespace dapx::detail {
 
-[[nodiscard]] bool is_directory(const std::string& path) noexcept;
+[[nodiscard]] bool is_directory(const std::string& path);
 
 /// Names in a directory, sorted; none if it cannot be read.
-[[nodiscard]] std::vector<std::string> list_directory(const std::string& path) noexcept;
+[[nodiscard]] std::vector<std::string> list_directory(const std::string& path);
 
 /// The first line of a file; "" if it cannot be read (as unused entries of tables cannot).
-[[nodiscard]] std::string read_line(const std::string& path) noexcept;
+[[nodiscard]] std::string read_line(const std::string& path);
 
-[[nodiscard]] bool module_loaded(const std::string& sysfs = "/sys") noexcept;
+[[nodiscard]] bool module_loaded(const std::string& sysfs = "/sys");
 
 /// RDMA devices, sorted.
-[[nodiscard]] std::vector<std::string> device_names(const std::string& sysfs) noexcept;
+[[nodiscard]] std::vector<std::string> device_names(const std::string& sysfs);
 
 /// "rxe", "siw", "mlx5_core"; "" if nothing tells.
-[[nodiscard]] std::string driver_name(const std::string& device, const std::string& sysfs) noexcept;
+[[nodiscard]] std::string driver_name(const std::string& device, const std::string& sysfs);
 
 /// Network interfaces of one port, without repetition; @p port from 1.
 [[nodiscard]] std::vector<std::string>
-port_netdevs(const std::string& device, const std::string& port, const std::string& sysfs) noexcept;
+port_netdevs(const std::string& device, const std::string& port, const std::string& sysfs);
 
 } // namespace dapx::detail

@@ -136,7 +136,15 @@ static void endpoints(void)
 {
 	struct sockaddr_storage address = { .ss_family = AF_UNIX };
 	const struct sockaddr *to = (const struct sockaddr *)&address;
-	const struct dapxc_connect_options no_data = { .private_data_len = 1 };
+	const struct dapxc_connect_options no_data = {
+		.size = sizeof(no_data),
+		.private_data_len = 1,
+	};
+	const struct dapxc_connect_options no_size = { .retry_count = 7 };
+	struct {
+		struct dapxc_connect_options known;
+		uint64_t later;
+	} longer = { .known = { .size = sizeof(longer) }, .later = 1 };
 	struct dapx_ep_query query = { .size = sizeof(query) };
 	struct dapx_send_wr wr = { .opcode = DAPX_OP_SEND, .num_sge = 1 };
 	struct dapx_qp_attr step = { .state = DAPX_QP_INIT };
@@ -160,6 +168,8 @@ static void endpoints(void)
 	CHECK(dapxc_ep_connect(NULL, to, NULL, NULL) == EINVAL);
 	CHECK(dapxc_ep_connect(ep, NULL, NULL, NULL) == EINVAL);
 	CHECK(dapxc_ep_connect(ep, to, NULL, &no_data) == EINVAL);
+	CHECK(dapxc_ep_connect(ep, to, NULL, &no_size) == EINVAL);
+	CHECK(dapxc_ep_connect(ep, to, NULL, &longer.known) == E2BIG);
 	CHECK(dapxc_ep_connect_cm(NULL, cm, NULL) == EINVAL);
 	CHECK(dapxc_ep_connect_cm(ep, NULL, NULL) == EINVAL);
 	CHECK(dapxc_ep_connect_cm(ep, cm, &no_data) == EINVAL);

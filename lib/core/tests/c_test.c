@@ -426,12 +426,17 @@ static void connections(void)
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(77) };
 	struct sockaddr_in from = { .sin_family = AF_INET };
 	const struct dapxc_connect_options options = {
+		.size = sizeof(options),
 		.deadline = 5000,
 		.retry_count = 3,
 		.rnr_retry_count = 4,
 		.private_data_len = 2,
 		.private_data = "yo",
 	};
+	struct {
+		struct dapxc_connect_options known;
+		uint64_t more;
+	} later = { .more = 0 };
 	struct dapx_event event = { .type = DAPX_EVENT_CONNECT_REQUEST };
 	struct dapx_cm_query query = { .size = sizeof(query) };
 	struct dapxc_cm *cm, *listener, *request, *played;
@@ -469,6 +474,10 @@ static void connections(void)
 	fake_last(DAPX_CM_RESOLVE, &resolve, sizeof(resolve));
 	CHECK(resolve.what == DAPX_RESOLVE_ROUTE && resolve.deadline == 10);
 	CHECK(dapxc_ep_connect_cm(ep, cm, &options) == 0);
+	/* As of a later version, which asks for nothing that is new. */
+	later.known = options;
+	later.known.size = sizeof(later);
+	CHECK(dapxc_ep_connect_cm(ep, cm, &later.known) == 0);
 	fake_last(DAPX_EP_CONNECT, &connect, sizeof(connect));
 	CHECK(connect.cm == dapxc_cm_handle(cm) && connect.dst.ss_family == 0);
 	CHECK(dapxc_cm_free(cm) == 0);
@@ -507,6 +516,14 @@ static void connections(void)
 	fake_last(DAPX_CM_REJECT, &reject, sizeof(reject));
 	CHECK(reject.cm == event.request.cm && reject.private_data_len == 2);
 	CHECK(dapxc_cm_free(played) == 0);
+
+	/* One that ended with its listener: only its memory is left. */
+	played = dapxc_cm_create(evd, 0);
+	event.request.cm = dapxc_cm_handle(played);
+	fake_unacked(1);
+	request = dapxc_cm_request(listener, &event);
+	CHECK(dapxc_cm_free(played) == 0);
+	CHECK(dapxc_cm_free(request) == 0);
 
 	fake_unacked(2);
 	CHECK(dapxc_cm_free(listener) == EBUSY);
@@ -551,11 +568,65 @@ static void forked(void)
 	CHECK(dapxc_srq_free(srq) == 0);
 }
 
+/* Whichever allocation of a call fails: it says so, or does without. */
+static void out_of_memory(void)
+{
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct dapxc_ep *ep = dapxc_ep_create(pd, evd, evd, evd, NULL, &sizes, 0);
+	struct dapxc_cm *cm = dapxc_cm_create(evd, 0);
+	struct dapxc_context *other;
+	struct dapxc_evd *made;
+	unsigned int n, failures = 0;
+	char bytes[100];
+	int failed = 1;
+
+	for (n = 0; failed; n++, failures += failed) {
+		fake_fail_allocation(n);
+		other = dapxc_open("rxe0", node);
+		failed = fake_allocation_failed();
+		CHECK(other ? dapxc_close(other) == 0 : failed && errno == ENOMEM);
+	}
+	for (n = 0, failed = 1; failed; n++, failures += failed) {
+		fake_fail_allocation(n);
+		CHECK(!dapxc_open("a device with a long name", node));
+		failed = fake_allocation_failed();
+		CHECK(errno == EOPNOTSUPP || (failed && errno == ENOMEM));
+	}
+	for (n = 0, failed = 1; failed; n++, failures += failed) {
+		fake_fail_allocation(n);
+		made = dapxc_evd_create(context, 4, 0, 0);
+		failed = fake_allocation_failed();
+		CHECK(made ? dapxc_evd_free(made) == 0 : failed && errno == ENOMEM);
+	}
+	for (n = 0, failed = 1; failed; n++, failures += failed) {
+		fake_fail_next(DAPX_MR_CREATE, EACCES);
+		fake_fail_allocation(n);
+		CHECK(!dapxc_mr_create(pd, bytes, sizeof(bytes), 0, 0, 0));
+		CHECK(errno == EACCES);
+		failed = fake_allocation_failed();
+	}
+	for (n = 0, failed = 1; failed; n++, failures += failed) {
+		fake_fail_next(DAPX_EP_CONNECT, EBADFD);
+		fake_fail_allocation(n);
+		CHECK(dapxc_ep_connect(ep, (struct sockaddr *)&to, NULL, NULL) == EBADFD);
+		failed = fake_allocation_failed();
+	}
+	for (n = 0, failed = 1; failed; n++, failures += failed) {
+		fake_fail_next(DAPX_CM_BIND, EADDRINUSE);
+		fake_fail_allocation(n);
+		CHECK(dapxc_cm_bind(cm, (struct sockaddr *)&to) == EADDRINUSE);
+		failed = fake_allocation_failed();
+	}
+	CHECK(failures > 10);
+	CHECK(dapxc_cm_free(cm) == 0);
+	CHECK(dapxc_ep_free(ep) == 0);
+}
+
 int main(void)
 {
 	static void (*const tests[])(void) = {
 		contexts, freeing, memory, events, domains, queues, receive_queue_pairs, endpoints,
-		connections, forked,
+		connections, forked, out_of_memory,
 	};
 	size_t i;
 

@@ -28,9 +28,15 @@ template <class T> T& as(void* argument)
     return *static_cast<T*>(argument);
 }
 
+struct BusyItself {
+    BusyItself() { FakeModule::busy_itself = true; }
+    ~BusyItself() { FakeModule::busy_itself = false; }
+};
+
 } // namespace
 
 FakeModule* FakeModule::active = nullptr;
+bool FakeModule::busy_itself = false;
 
 FakeModule::FakeModule()
 {
@@ -54,6 +60,7 @@ FakeModule::~FakeModule()
 
 int FakeModule::open_node()
 {
+    const BusyItself busy_itself_now;
     const int fd = ::dup(memory_fd_);
     fds_.insert(fd);
     return fd;
@@ -93,6 +100,7 @@ bool FakeModule::mmap_fails() noexcept
 
 int FakeModule::command(unsigned long request, void* argument)
 {
+    const BusyItself busy_itself_now;
     if (::getpid() != owner_) {
         errno = EPERM;
         return -1;
@@ -432,7 +440,9 @@ void* __wrap_mmap(void* address, std::size_t size, int protection, int flags, in
     void* const base = __real_mmap(address, size, protection, flags, fd, offset);
     if (base != MAP_FAILED && FakeModule::active->owns(fd)) {
         ::madvise(base, size, MADV_DONTFORK);
+        FakeModule::busy_itself = true;
         FakeModule::active->mappings.emplace_back(base, size);
+        FakeModule::busy_itself = false;
     }
     return base;
 }

@@ -110,6 +110,8 @@ public:
     int command(unsigned long request, void* argument);
     [[nodiscard]] bool mmap_fails() noexcept;
     static FakeModule* active;
+    /// Whether one of them is at work: what is allocated then is not the library's.
+    static bool busy_itself;
 
 private:
     struct Call {

@@ -25,6 +25,10 @@ size_t fake_count(unsigned long request);
 /* The last argument of a command, as it came in: @size bytes into @argument. */
 void fake_last(unsigned long request, void *argument, size_t size);
 size_t fake_objects(void);
+/* The allocation that follows @before others of the library fails. */
+void fake_fail_allocation(size_t before);
+/* Whether it did. If not, none does any more. */
+int fake_allocation_failed(void);
 /* The newest entry of a ring. */
 const void *fake_last_send(__u32 ep);
 const void *fake_last_recv(__u32 ep_or_srq);

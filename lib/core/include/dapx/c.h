@@ -10,12 +10,15 @@
  *   What makes an object returns it, or NULL with errno. All else returns 0 or an
  *   errno, positive; getters return 0 for NULL. EINVAL is also the answer to NULL
  *   in the place of an object, or of memory that is needed. Nothing is thrown.
- *   dapxc_error_text() has a sentence for a person.
+ *   dapxc_error_text() has a sentence for a person. ENOMEM: out of memory; never does
+ *   the program end for that.
  *
  * Lifetime
  *   dapxc_*_free() takes the object back, and the pointer is invalid then, when it
  *   returns 0 or EIO (the device was removed: nothing is left to be freed in the
- *   kernel). Else it is as before: EBUSY while others use it, so free users first.
+ *   kernel). Else it is as before: EBUSY while others use it, so free users first. Of
+ *   what the kernel has freed already, as a request whose listener was freed, only the
+ *   memory is left to be freed: 0.
  *   Objects keep their context's file open, also after dapxc_close().
  *
  * Threads
@@ -274,12 +277,17 @@ DAPXC_API int dapxc_ep_submit_recv(struct dapxc_ep *ep);
 /* Connects it by exchange of numbers: DAPX_QP_INIT, DAPX_QP_RTR, DAPX_QP_RTS. */
 DAPXC_API int dapxc_ep_modify_qp(struct dapxc_ep *ep, const struct dapx_qp_attr *step);
 
-/* NULL in its place: no deadline, 7, 7, and no private data. */
+/*
+ * NULL in its place: no deadline, 7, 7, and no private data. It may grow: begin with
+ * { .size = sizeof(options), .deadline = DAPX_NO_DEADLINE, ... }. E2BIG: a member of a
+ * later version is set, which this library does not have.
+ */
 struct dapxc_connect_options {
-	uint64_t deadline;		/* as of dapxc_evd_wait() */
+	uint32_t size;			/* of the struct, as the caller knows it */
 	uint8_t retry_count;		/* 0 to 7 */
 	uint8_t rnr_retry_count;	/* 0 to 7; 7 for without end */
 	uint16_t private_data_len;	/* bytes */
+	uint64_t deadline;		/* as of dapxc_evd_wait() */
 	const void *private_data;	/* for the listener */
 };
 

@@ -11,8 +11,9 @@ namespace dapx {
 
 /// Why a call failed: an errno for the program, a sentence for the person in front of it.
 ///
-/// A plain value. The library throws nothing; if there is no memory even for the sentence, the
-/// process ends (std::terminate), as in every noexcept function of the standard library.
+/// A plain value. The library throws nothing. If there is no memory for the sentence, that is
+/// "out of memory", and the errno as it would be; what gives a string or a list of its own ends
+/// the process then (std::terminate), as every noexcept function of the standard library does.
 class DAPX_EXPORT Error {
 public:
     /// @param code    errno, positive.

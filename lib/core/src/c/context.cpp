@@ -19,13 +19,17 @@ std::string& error_text() noexcept
 
 int keep(const Error& error) noexcept
 {
-    error_text() = error.message();
-    return error.code();
+    return keep(error.code(), error.message().c_str());
 }
 
 int keep(int code, const char* attempt) noexcept
 {
-    error_text() = attempt;
+    try {
+        error_text() = attempt;
+    } catch (const std::bad_alloc&) {
+        // Better none than that of an earlier failure.
+        error_text().clear();
+    }
     return code;
 }
 
@@ -42,8 +46,12 @@ dapxc_context* dapxc_open(const char* device, const char* node)
 {
     if (device == nullptr)
         return fail(invalid());
-    return make<dapxc_context>(
-        dapx::Context::open(device, node != nullptr ? node : dapx::Context::default_node));
+    try {
+        return make<dapxc_context>(
+            dapx::Context::open(device, node != nullptr ? node : dapx::Context::default_node));
+    } catch (const std::bad_alloc&) {
+        return fail(keep(ENOMEM, "out of memory"));
+    }
 }
 
 int dapxc_close(dapxc_context* context)

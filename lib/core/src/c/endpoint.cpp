@@ -5,6 +5,8 @@
 
 #include "../endpoint_attr.hpp"
 
+#include <algorithm>
+
 using namespace dapx::c;
 
 namespace {
@@ -31,9 +33,19 @@ dapx::ConnectOptions options_of(const dapxc_connect_options* options) noexcept
     };
 }
 
-bool valid(const dapxc_connect_options* options) noexcept
+/// 0, or what is wrong with them. Members of later versions may be there, if they ask for nothing.
+int check(const dapxc_connect_options* options) noexcept
 {
-    return options == nullptr || valid_bytes(options->private_data, options->private_data_len);
+    if (options == nullptr)
+        return 0;
+    if (options->size < sizeof(*options) ||
+        !valid_bytes(options->private_data, options->private_data_len))
+        return invalid();
+    const auto more = bytes(options, options->size).subspan(sizeof(*options));
+    if (std::ranges::any_of(more, [](std::byte b) { return b != std::byte{}; }))
+        return keep(E2BIG, "the program was built for a later libdapx, and asks for what this one "
+                           "lacks");
+    return 0;
 }
 
 } // namespace
@@ -105,8 +117,10 @@ int dapxc_ep_modify_qp(dapxc_ep* ep, const dapx_qp_attr* step)
 int dapxc_ep_connect(dapxc_ep* ep, const sockaddr* destination, const sockaddr* source,
                      const dapxc_connect_options* options)
 {
-    if (ep == nullptr || destination == nullptr || !valid(options))
+    if (ep == nullptr || destination == nullptr)
         return invalid();
+    if (const int error = check(options); error != 0)
+        return error;
     dapx::ConnectOptions connect = options_of(options);
     if (source != nullptr)
         connect.source = dapx::Address(*source);
@@ -115,8 +129,10 @@ int dapxc_ep_connect(dapxc_ep* ep, const sockaddr* destination, const sockaddr* 
 
 int dapxc_ep_connect_cm(dapxc_ep* ep, const dapxc_cm* cm, const dapxc_connect_options* options)
 {
-    if (ep == nullptr || cm == nullptr || !valid(options))
+    if (ep == nullptr || cm == nullptr)
         return invalid();
+    if (const int error = check(options); error != 0)
+        return error;
     return errno_of(ep->object.connect(cm->object, options_of(options)));
 }
 

@@ -82,15 +82,17 @@ template <class Handle, class T> Handle* make(Result<T> result) noexcept
     return handle != nullptr ? handle : fail(keep(ENOMEM, "out of memory"));
 }
 
-/// Frees the object, and its memory unless that is still in use.
+/// Frees the object, and its memory unless that is still in use. What is gone in the module, as a
+/// request whose listener was freed, is freed with that.
 template <class Handle> int take_back(Handle* handle) noexcept
 {
     if (handle == nullptr)
         return invalid();
-    const int error = errno_of(handle->object.free());
-    if (error == 0 || error == EIO)
-        delete handle;
-    return error;
+    const auto freed = handle->object.free();
+    if (!freed && freed.error().code() != ENOENT && freed.error().code() != EIO)
+        return keep(freed.error());
+    delete handle;
+    return !freed && freed.error().code() == EIO ? keep(freed.error()) : 0;
 }
 
 template <class Handle> std::uint32_t handle_of(const Handle* handle) noexcept
