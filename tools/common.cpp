@@ -111,12 +111,22 @@ std::string choose_device(const std::string& wanted)
     return must(std::move(device));
 }
 
-dapx::Address choose_source(const std::string& wanted, const std::string& device,
-                            const dapx::Address& destination)
+Route choose_route(const std::string& host, std::uint16_t port, const std::string& source,
+                   const std::string& device)
 {
-    if (!wanted.empty())
-        return must(dapx::Address::parse(wanted, 0));
-    return must(dapx::Address::source_for(device, destination)).with_port(0);
+    const std::vector<dapx::Address> peers = must(dapx::Address::parse_all(host, port));
+    if (!source.empty()) {
+        const std::vector<dapx::Address> sources = must(dapx::Address::parse_all(source, 0));
+        for (const dapx::Address& peer : peers)
+            for (const dapx::Address& own : sources)
+                if (own.family() == peer.family())
+                    return {peer, own};
+        return {peers.front(), sources.front()};
+    }
+    for (const dapx::Address& peer : peers)
+        if (const auto own = dapx::Address::source_for(device, peer); own)
+            return {peer, own->with_port(0)};
+    return {peers.front(), must(dapx::Address::source_for(device, peers.front()))};
 }
 
 bool interrupted()

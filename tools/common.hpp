@@ -55,9 +55,16 @@ int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 /// The device to use: @p wanted if not empty, else the only one that dapx can use.
 std::string choose_device(const std::string& wanted);
 
-/// An address to connect from: @p wanted if not empty, else one of the device's that fits.
-dapx::Address choose_source(const std::string& wanted, const std::string& device,
-                            const dapx::Address& destination);
+/// Both ends of a connection.
+struct Route {
+    dapx::Address peer;
+    dapx::Address source;
+};
+
+/// The way from @p device to @p host: of the addresses that the host has, the first for which the
+/// device has one to connect from. @p source: that, if not empty.
+Route choose_route(const std::string& host, std::uint16_t port, const std::string& source,
+                   const std::string& device);
 
 /// True after SIGINT or SIGTERM, once catch_interrupts() was called.
 bool interrupted();

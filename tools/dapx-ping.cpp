@@ -294,8 +294,7 @@ class Client {
 public:
     explicit Client(const Options& options)
         : options_(options), device_(tools::choose_device(options.device)),
-          peer_(must(dapx::Address::parse(options.host, options.port))),
-          source_(tools::choose_source(options.source, device_, peer_)),
+          route_(tools::choose_route(options.host, options.port, options.source, device_)),
           context_(must(dapx::Context::open(device_))), pd_(must(dapx::Pd::create(context_))),
           evd_(must(dapx::Evd::create(context_, {.depth = 64}))),
           memory_(std::size_t{2} * options.size),
@@ -317,8 +316,8 @@ public:
         tools::catch_interrupts();
         connect();
         if (!options_.as_json)
-            fmt::print("PING {} from {} ({}): {}{}, {}\n", peer_.to_string(), source_.host(),
-                       device_, op_name(), options_.xrc ? " by XRC" : "",
+            fmt::print("PING {} from {} ({}): {}{}, {}\n", route_.peer.to_string(),
+                       route_.source.host(), device_, op_name(), options_.xrc ? " by XRC" : "",
                        tools::bytes_text(options_.size));
         std::fflush(stdout);
         try {
@@ -348,10 +347,10 @@ private:
                              .size = options_.size};
         const auto start = dapx::Clock::now();
         const auto deadline = dapx::deadline_after(timeout());
-        must(endpoint_.connect(
-            peer_,
-            {.source = source_, .deadline = deadline, .private_data = tools::bytes_of(hello)}));
-        tools::await_connection(endpoint_, evd_, peer_, deadline + 1s);
+        must(endpoint_.connect(route_.peer, {.source = route_.source,
+                                             .deadline = deadline,
+                                             .private_data = tools::bytes_of(hello)}));
+        tools::await_connection(endpoint_, evd_, route_.peer, deadline + 1s);
         connect_time_ = dapx::Clock::now() - start;
         tools::await_reader(context_);
         const std::vector<std::byte> answer = must(endpoint_.query()).private_data;
@@ -385,7 +384,7 @@ private:
             latencies_.add(*time);
             if (!options_.quiet && !options_.as_json) {
                 fmt::print("{} from {}: seq={} time={}\n", tools::bytes_text(options_.size),
-                           peer_.host(), seq, tools::time_text(*time));
+                           route_.peer.host(), seq, tools::time_text(*time));
                 std::fflush(stdout);
             }
             next = std::max(next + interval, dapx::Clock::now());
@@ -473,7 +472,7 @@ private:
         if (!event)
             return std::nullopt;
         if (!event->is_completion() || event->status() != dapx::Status::success)
-            throw tools::lost(peer_, *event);
+            throw tools::lost(route_.peer, *event);
         return end - start;
     }
 
@@ -496,8 +495,8 @@ private:
     {
         if (options_.as_json) {
             const nlohmann::json result = {
-                {"peer", peer_.to_string()},
-                {"source", source_.host()},
+                {"peer", route_.peer.to_string()},
+                {"source", route_.source.host()},
                 {"device", device_},
                 {"op", op_name()},
                 {"xrc", options_.xrc},
@@ -511,7 +510,7 @@ private:
             fmt::print("{}", tools::json_text(result, {.json = true, .pretty = true}));
             return;
         }
-        fmt::print("--- {} ---\n", peer_.to_string());
+        fmt::print("--- {} ---\n", route_.peer.to_string());
         fmt::print("{} sent, {} answered, connected in {}\n", sent_, latencies_.count(),
                    tools::time_text(connect_time_));
         if (latencies_.count() != 0)
@@ -559,8 +558,7 @@ private:
 
     const Options& options_;
     std::string device_;
-    dapx::Address peer_;
-    dapx::Address source_;
+    tools::Route route_;
     dapx::Context context_;
     dapx::Pd pd_;
     dapx::Evd evd_;

@@ -101,8 +101,7 @@ struct Target {
     explicit Target(const Options& options);
 
     std::string device;
-    dapx::Address peer;
-    dapx::Address source;
+    tools::Route route;
     dapx::Context context;
     dapx::Pd pd;
 };

@@ -93,7 +93,8 @@ Result run_latency(const Target& target, const Options& options, Op op, std::uin
 
 void print_table(const Target& target, const std::vector<Result>& results)
 {
-    fmt::print("{} from {} ({})\n\n", target.peer.to_string(), target.source.host(), target.device);
+    fmt::print("{} from {} ({})\n\n", target.route.peer.to_string(), target.route.source.host(),
+               target.device);
     std::vector<std::vector<std::string>> latency = {
         {"latency", "bytes", "count", "min", "median", "p99", "max"}};
     std::vector<std::vector<std::string>> streams = {
@@ -237,8 +238,8 @@ int run_bench(const Options& options)
     nlohmann::json list = nlohmann::json::array();
     for (const Result& result : results)
         list.push_back(to_json(result));
-    const nlohmann::json json = {{"peer", target.peer.to_string()},
-                                 {"source", target.source.host()},
+    const nlohmann::json json = {{"peer", target.route.peer.to_string()},
+                                 {"source", target.route.source.host()},
                                  {"device", target.device},
                                  {"results", list}};
     fmt::print("{}", tools::json_text(json, {.json = true, .pretty = true}));

@@ -63,14 +63,13 @@ dapx::EndpointOptions endpoint_options(const dapx::Context& context, std::uint32
 
 Target::Target(const Options& options)
     : device(tools::choose_device(options.device)),
-      peer(must(dapx::Address::parse(options.host, options.port))),
-      source(tools::choose_source(options.source, device, peer)),
+      route(tools::choose_route(options.host, options.port, options.source, device)),
       context(must(dapx::Context::open(device))), pd(must(dapx::Pd::create(context)))
 {
 }
 
 Connection::Connection(const Target& target, const Options& options, Hello hello)
-    : options_(options), peer_(target.peer),
+    : options_(options), peer_(target.route.peer),
       evd_(must(dapx::Evd::create(target.context, {.depth = 4 * hello.depth + 64}))),
       control_(control_slots * sizeof(Control)),
       control_region_(
@@ -88,9 +87,9 @@ Connection::Connection(const Target& target, const Options& options, Hello hello
         post_control(control_wr_id + slot);
     const auto start = dapx::Clock::now();
     const auto deadline = start + connect_timeout;
-    must(endpoint_.connect(
-        peer_,
-        {.source = target.source, .deadline = deadline, .private_data = tools::bytes_of(hello)}));
+    must(endpoint_.connect(peer_, {.source = target.route.source,
+                                   .deadline = deadline,
+                                   .private_data = tools::bytes_of(hello)}));
     tools::await_connection(endpoint_, evd_, peer_, deadline + 1s);
     connect_time_ = dapx::Clock::now() - start;
     tools::await_reader(endpoint_.context());

@@ -174,7 +174,7 @@ int run_file(const Options& options)
     const std::string name = std::filesystem::path(options.file).filename().string();
     if (!options.as_json) {
         fmt::print("{} ({}) to {} from {} ({})\n", name, tools::bytes_text(memory->size()),
-                   target.peer.to_string(), target.source.host(), target.device);
+                   target.route.peer.to_string(), target.route.source.host(), target.device);
         std::fflush(stdout);
     }
 
@@ -204,8 +204,8 @@ int run_file(const Options& options)
             {"bytes", memory->size()},
             {"message_size", chunk},
             {"depth", options.depth},
-            {"peer", target.peer.to_string()},
-            {"source", target.source.host()},
+            {"peer", target.route.peer.to_string()},
+            {"source", target.route.source.host()},
             {"device", target.device},
             {"connect_us", static_cast<double>(sender.connect_time().count()) / 1e3},
             {"round_trip", latencies.json()},

@@ -2,6 +2,7 @@
 #include <dapx/address.hpp>
 
 #include "explain.hpp"
+#include "source.hpp"
 #include "sysfs.hpp"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <span>
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -36,7 +38,104 @@ int rank(const Address& address) noexcept
     return (address.family() == AF_INET6 ? 1 : 0) + (address.is_link_local() ? 2 : 0);
 }
 
+/// The address alone, in network order; nothing of no family.
+std::span<const std::uint8_t> octets(const ::sockaddr_storage& storage) noexcept
+{
+    if (storage.ss_family == AF_INET)
+        return {reinterpret_cast<const std::uint8_t*>(&as_ipv4(storage).sin_addr), 4};
+    if (storage.ss_family == AF_INET6)
+        return {as_ipv6(storage).sin6_addr.s6_addr, 16};
+    return {};
+}
+
+bool same_host(const Address& a, const Address& b) noexcept
+{
+    return a.with_port(0) == b.with_port(0);
+}
+
+/// Whether family and scope permit it.
+bool fits(const Address& source, const Address& destination) noexcept
+{
+    if (source.family() != destination.family() ||
+        source.is_link_local() != destination.is_link_local())
+        return false;
+    if (source.family() != AF_INET6 || !source.is_link_local())
+        return true;
+    const auto scope = as_ipv6(destination.storage()).sin6_scope_id;
+    return scope == 0 || scope == as_ipv6(source.storage()).sin6_scope_id;
+}
+
+std::vector<detail::LocalAddress> local_addresses(const std::vector<std::string>& interfaces)
+{
+    std::vector<detail::LocalAddress> addresses;
+    ::ifaddrs* list = nullptr;
+    if (::getifaddrs(&list) != 0)
+        return addresses;
+    const std::unique_ptr<::ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+    for (const ::ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+        if (entry->ifa_addr == nullptr ||
+            std::ranges::find(interfaces, entry->ifa_name) == interfaces.end())
+            continue;
+        const Address address(*entry->ifa_addr);
+        if (!address)
+            continue;
+        unsigned prefix = 0;
+        if (entry->ifa_netmask != nullptr) {
+            const Address mask(*entry->ifa_netmask);
+            for (const std::uint8_t octet : octets(mask.storage()))
+                prefix += static_cast<unsigned>(std::popcount(octet));
+        }
+        addresses.push_back({address, prefix});
+    }
+    std::ranges::stable_sort(addresses, {},
+                             [](const detail::LocalAddress& local) { return rank(local.address); });
+    return addresses;
+}
+
+Result<std::vector<std::string>> interfaces_of(const std::string& device, const std::string& sysfs)
+{
+    const std::string ports = sysfs + "/class/infiniband/" + device + "/ports";
+    if (!detail::is_directory(ports))
+        return std::unexpected(detail::explain_attach(ENODEV, device, sysfs));
+    std::vector<std::string> netdevs;
+    for (const std::string& port : detail::list_directory(ports))
+        for (std::string& name : detail::port_netdevs(device, port, sysfs))
+            netdevs.push_back(std::move(name));
+    return netdevs;
+}
+
 } // namespace
+
+namespace detail {
+
+bool on_link(const LocalAddress& local, const Address& destination) noexcept
+{
+    const auto own = octets(local.address.storage());
+    const auto other = octets(destination.storage());
+    if (local.prefix == 0 || own.size() != other.size() || local.prefix > 8 * own.size())
+        return false;
+    for (unsigned bit = 0; bit < local.prefix; ++bit)
+        if (((own[bit / 8] ^ other[bit / 8]) & (0x80U >> (bit % 8))) != 0)
+            return false;
+    return true;
+}
+
+const Address* best_source(std::span<const LocalAddress> addresses,
+                           const Address& destination) noexcept
+{
+    const LocalAddress* best = nullptr;
+    // Greater is better: another than the destination, then the closest subnet, then the first.
+    const auto worth = [&](const LocalAddress& local) {
+        return (same_host(local.address, destination) ? 0U : 1000U) +
+               (on_link(local, destination) ? local.prefix : 0);
+    };
+    for (const LocalAddress& local : addresses)
+        if (fits(local.address, destination) && (best == nullptr || worth(local) > worth(*best)))
+            best = &local;
+    return best != nullptr ? &best->address : nullptr;
+}
+
+} // namespace detail
 
 Address::Address(const ::sockaddr& address) noexcept
 {
@@ -46,7 +145,8 @@ Address::Address(const ::sockaddr& address) noexcept
         std::memcpy(&storage_, &address, sizeof(::sockaddr_in6));
 }
 
-Result<Address> Address::parse(const std::string& host, std::uint16_t port) noexcept
+Result<std::vector<Address>> Address::parse_all(const std::string& host,
+                                                std::uint16_t port) noexcept
 {
     std::string name = host;
     if (name.size() > 2 && name.front() == '[' && name.back() == ']')
@@ -62,7 +162,18 @@ Result<Address> Address::parse(const std::string& host, std::uint16_t port) noex
                                          "': " + ::gai_strerror(error) +
                                          "; mind the spelling, or give an IP address"));
     const std::unique_ptr<::addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-    return Address(*found->ai_addr).with_port(port);
+    std::vector<Address> addresses;
+    for (const ::addrinfo* entry = found; entry != nullptr; entry = entry->ai_next)
+        addresses.push_back(Address(*entry->ai_addr).with_port(port));
+    return addresses;
+}
+
+Result<Address> Address::parse(const std::string& host, std::uint16_t port) noexcept
+{
+    auto addresses = parse_all(host, port);
+    if (!addresses)
+        return std::unexpected(std::move(addresses).error());
+    return addresses->front();
 }
 
 Address Address::any(int family, std::uint16_t port) noexcept
@@ -75,56 +186,28 @@ Address Address::any(int family, std::uint16_t port) noexcept
 Result<std::vector<Address>> Address::of_device(const std::string& device,
                                                 const std::string& sysfs) noexcept
 {
-    const std::string ports = sysfs + "/class/infiniband/" + device + "/ports";
-    if (!detail::is_directory(ports))
-        return std::unexpected(detail::explain_attach(ENODEV, device, sysfs));
-    std::vector<std::string> netdevs;
-    for (const std::string& port : detail::list_directory(ports))
-        for (std::string& name : detail::port_netdevs(device, port, sysfs))
-            netdevs.push_back(std::move(name));
-    return of_interfaces(netdevs);
+    const auto interfaces = interfaces_of(device, sysfs);
+    if (!interfaces)
+        return std::unexpected(interfaces.error());
+    return of_interfaces(*interfaces);
 }
 
 std::vector<Address> Address::of_interfaces(const std::vector<std::string>& names) noexcept
 {
     std::vector<Address> addresses;
-    ::ifaddrs* list = nullptr;
-    if (::getifaddrs(&list) != 0)
-        return addresses;
-    const std::unique_ptr<::ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
-    for (const ::ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-        if (entry->ifa_addr == nullptr || std::ranges::find(names, entry->ifa_name) == names.end())
-            continue;
-        if (const Address address(*entry->ifa_addr); address)
-            addresses.push_back(address);
-    }
-    std::ranges::stable_sort(addresses, {}, rank);
+    for (const detail::LocalAddress& local : local_addresses(names))
+        addresses.push_back(local.address);
     return addresses;
 }
 
 Result<Address> Address::source_for(const std::string& device, const Address& destination,
                                     const std::string& sysfs) noexcept
 {
-    auto addresses = of_device(device, sysfs);
-    if (!addresses)
-        return std::unexpected(std::move(addresses).error());
-    const auto fits = [&](const Address& address) {
-        if (address.family() != destination.family() ||
-            address.is_link_local() != destination.is_link_local())
-            return false;
-        if (address.family() != AF_INET6 || !address.is_link_local())
-            return true;
-        const auto scope = as_ipv6(destination.storage_).sin6_scope_id;
-        return scope == 0 || scope == as_ipv6(address.storage_).sin6_scope_id;
-    };
-    const Address* found = nullptr;
-    for (const Address& address : *addresses) {
-        if (!fits(address))
-            continue;
-        if (found == nullptr || found->host() == destination.host())
-            found = &address;
-    }
-    if (found != nullptr)
+    const auto interfaces = interfaces_of(device, sysfs);
+    if (!interfaces)
+        return std::unexpected(interfaces.error());
+    const auto addresses = local_addresses(*interfaces);
+    if (const Address* found = detail::best_source(addresses, destination); found != nullptr)
         return *found;
     const char* kind = destination.family() == AF_INET6 ? "IPv6" : "IPv4";
     return std::unexpected(Error(

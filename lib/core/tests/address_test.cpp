@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "fake_sysfs.hpp"
+#include "source.hpp"
 
 #include <dapx/address.hpp>
 
@@ -107,6 +108,57 @@ TEST(Address, SourceFitsTheDestination)
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code(), EADDRNOTAVAIL);
     EXPECT_NE(none.error().message().find("no IPv6 address"), std::string::npos);
+}
+
+/// "192.0.2.1/24"
+detail::LocalAddress local(const std::string& text)
+{
+    const auto slash = text.find('/');
+    return {Address::parse(text.substr(0, slash), 0).value(),
+            static_cast<unsigned>(std::stoul(text.substr(slash + 1)))};
+}
+
+/// Which of @p addresses is taken; "" for none.
+std::string source(const std::vector<std::string>& addresses, const std::string& destination)
+{
+    std::vector<detail::LocalAddress> locals;
+    for (const std::string& text : addresses)
+        locals.push_back(local(text));
+    const Address* found = detail::best_source(locals, Address::parse(destination, 7).value());
+    return found != nullptr ? found->host() : "";
+}
+
+TEST(Address, SourceIsOfTheSubnetOfTheDestination)
+{
+    EXPECT_EQ(source({"10.0.0.1/24", "192.168.1.5/24"}, "192.168.1.9"), "192.168.1.5");
+    EXPECT_EQ(source({"10.0.0.1/8", "10.1.0.1/16"}, "10.1.2.3"), "10.1.0.1");
+    EXPECT_EQ(source({"10.1.0.1/16", "10.0.0.1/8"}, "10.2.2.3"), "10.0.0.1");
+    EXPECT_EQ(source({"10.0.0.1/30", "10.0.0.5/30"}, "10.0.0.6"), "10.0.0.5");
+    EXPECT_EQ(source({"fd00:1::1/64", "fd00:2::1/64"}, "fd00:2::9"), "fd00:2::1");
+    EXPECT_EQ(source({"fd00:1::1/128", "fd00:2::1/128"}, "fd00:2::9"), "fd00:1::1");
+}
+
+TEST(Address, SourceBehindARouterIsTheFirst)
+{
+    EXPECT_EQ(source({"10.0.0.1/24", "192.168.1.5/24"}, "198.51.100.1"), "10.0.0.1");
+    EXPECT_EQ(source({"10.0.0.1/24"}, "fd00:2::9"), "");
+}
+
+TEST(Address, SourceIsTheDestinationOnlyIfThereIsNoOther)
+{
+    EXPECT_EQ(source({"10.0.0.1/24", "10.0.0.2/24"}, "10.0.0.1"), "10.0.0.2");
+    EXPECT_EQ(source({"10.0.0.1/24", "192.168.1.5/24"}, "10.0.0.1"), "192.168.1.5");
+    EXPECT_EQ(source({"10.0.0.1/24"}, "10.0.0.1"), "10.0.0.1");
+}
+
+TEST(Address, AllAnswersInTheirOrder)
+{
+    const auto all = Address::parse_all("10.0.0.1", 7);
+    ASSERT_TRUE(all);
+    EXPECT_EQ(*all, std::vector{*Address::parse("10.0.0.1", 7)});
+    EXPECT_EQ(Address::parse_all("localhost", 7).value().front(),
+              Address::parse("localhost", 7).value());
+    EXPECT_EQ(Address::parse_all("10.0.0.256", 7).error().code(), EADDRNOTAVAIL);
 }
 
 } // namespace

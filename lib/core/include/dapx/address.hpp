@@ -30,6 +30,11 @@ public:
     [[nodiscard]] static Result<Address> parse(const std::string& host,
                                                std::uint16_t port) noexcept;
 
+    /// The same with all answers, at least one, in the order in which to try them. Not each can be
+    /// reached from any device: source_for() tells.
+    [[nodiscard]] static Result<std::vector<Address>> parse_all(const std::string& host,
+                                                                std::uint16_t port) noexcept;
+
     /// The unspecified address: for listening on all of the device's. @p family AF_INET or AF_INET6.
     [[nodiscard]] static Address any(int family, std::uint16_t port) noexcept;
 
@@ -46,8 +51,8 @@ public:
     of_interfaces(const std::vector<std::string>& names) noexcept;
 
     /// An address of @p device that can be the source of a connection to @p destination: of its
-    /// family, link-local if and only if that is, of its scope, and not the destination itself
-    /// if there is another. The kernel takes the source
+    /// family, link-local if and only if that is, of its scope, not the destination itself if
+    /// there is another, and of its subnet, the closest, if one is. The kernel takes the source
     /// from the routing table otherwise, which may be another device's.
     /// Errors: ENODEV, EADDRNOTAVAIL. Thread safety: any thread.
     [[nodiscard]] static Result<Address> source_for(const std::string& device,
