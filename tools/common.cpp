@@ -154,6 +154,18 @@ void add_waiting_options(CLI::App& app, Waiting& waiting)
         ->excludes(poll);
 }
 
+CLI::Validator seconds(double least)
+{
+    const auto check = [least](const std::string& text) -> std::string {
+        double value = 0;
+        // Said so that what is no number at all, which compares with nothing, is none either.
+        if (CLI::detail::lexical_cast(text, value) && value >= least && value <= max_seconds)
+            return {};
+        return fmt::format("'{}' is no number of seconds from {} to {}", text, least, max_seconds);
+    };
+    return {check, ""};
+}
+
 std::optional<dapx::Event> next_event(dapx::Evd& evd, Waiting waiting, dapx::Deadline deadline)
 {
     const auto event = try_next_event(evd, waiting, deadline);

@@ -26,6 +26,9 @@ inline constexpr int exit_usage = 2;   ///< wrong usage
 /// Longest time that an option takes, in seconds: a year, which any clock has room for.
 inline constexpr double max_seconds = 365.0 * 24 * 60 * 60;
 
+/// For an option in seconds, which need not be whole: at least @p least, at most max_seconds.
+CLI::Validator seconds(double least);
+
 /// Ends the tool with one sentence and exit_failure.
 struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;

@@ -77,7 +77,7 @@ int main(int argc, char** argv)
     auto* count = app.add_option("-n,--count", options.count, "Messages of each test")
                       ->check(CLI::PositiveNumber);
     app.add_option("-t,--time", options.time, "Seconds of each test")
-        ->check(CLI::PositiveNumber)
+        ->check(tools::seconds(0.001))
         ->capture_default_str()
         ->excludes(count);
     app.add_option("--file", options.file,

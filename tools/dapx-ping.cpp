@@ -593,10 +593,10 @@ int main(int argc, char** argv)
     app.add_option("-p,--port", options.port, "Port of the server")->capture_default_str();
     app.add_option("-c,--count", options.count, "End after so many; default: when interrupted");
     app.add_option("-i,--interval", options.interval, "Seconds from one to the next")
-        ->check(CLI::NonNegativeNumber)
+        ->check(tools::seconds(0))
         ->capture_default_str();
     app.add_option("-W,--timeout", options.timeout, "Seconds to wait for an answer")
-        ->check(CLI::PositiveNumber)
+        ->check(tools::seconds(0.001))
         ->capture_default_str();
     app.add_option("-s,--size", options.size, "Bytes of a message; k and m may follow")
         ->transform(CLI::AsSizeValue(false).description(""))

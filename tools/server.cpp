@@ -36,7 +36,7 @@ void add_server_options(CLI::App& app, ServerOptions& options)
         ->capture_default_str();
     app.add_option("--idle-timeout", options.idle_timeout,
                    "With --server: seconds after which a silent client is ended; 0: never")
-        ->check(CLI::Range(0.0, max_seconds).description(""))
+        ->check(seconds(0))
         ->capture_default_str();
 }
 

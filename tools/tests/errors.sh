@@ -57,6 +57,12 @@ expect 2 "give either --server or the host" "$ping"
 expect 2 "give either --server or the host" "$ping" --server 10.0.0.2
 expect 2 "--size" "$ping" -s 0 10.0.0.2
 expect 2 "--op" "$ping" --op teleport 10.0.0.2
+for seconds in 1e10 nan inf -1 soon; do
+	expect 2 "--timeout: '$seconds' is no number of seconds" "$ping" -W "$seconds" 10.0.0.2
+	expect 2 "--interval: '$seconds' is no number of seconds" "$ping" -i "$seconds" 10.0.0.2
+	expect 2 "--time: '$seconds' is no number of seconds" "$perf" -t "$seconds" 10.0.0.2
+	expect 2 "--idle-timeout: '$seconds' is no number of seconds" "$perf" --server --idle-timeout "$seconds"
+done
 expect 1 "dapx-ping: $no_module" "$ping" --xrc 10.0.0.2
 expect 1 "dapx-ping: $no_module" "$ping" --server --xrc --domain /nonexistent/x
 expect 2 "--domain requires --xrc" "$ping" --server --domain x

@@ -138,7 +138,7 @@ Result<void> Evd::post(std::array<std::uint64_t, 2> data) noexcept
 
 void Evd::fetch_backlog() noexcept
 {
-    ++doorbells_;
+    barrier::count(&doorbells_);
     // An error means that no events come any more, which the ring itself tells: dead().
     (void)detail::doorbell(fd(), handle(), DAPX_DOORBELL_EVENTS);
 }

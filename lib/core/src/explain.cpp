@@ -92,8 +92,20 @@ std::string join(const std::vector<std::string>& names)
 
 std::string group_name(gid_t gid)
 {
-    const ::group* entry = ::getgrgid(gid);
-    return entry != nullptr ? entry->gr_name : std::to_string(gid);
+    // The plain call has one buffer for all threads.
+    ::group entry{};
+    ::group* found = nullptr;
+    std::vector<char> buffer(1024);
+    while (::getgrgid_r(gid, &entry, buffer.data(), buffer.size(), &found) == ERANGE)
+        buffer.resize(2 * buffer.size());
+    return found != nullptr ? found->gr_name : std::to_string(gid);
+}
+
+/// The errno, which matters more than a sentence for which there is no memory.
+Error without_text(int code) noexcept
+{
+    // Both texts are short enough to be kept in the strings themselves.
+    return Error(code, std::string(), "out of memory");
 }
 
 } // namespace
@@ -112,18 +124,6 @@ std::string bytes_text(std::uint64_t bytes)
 Error explain(int code, std::string_view call, std::string_view attempt) noexcept
 try {
     return Error(code, std::string(call), std::string(attempt) + ": " + cause(code));
-}
-
-Error explain_open(int code, const std::string& node, const std::string& sysfs) noexcept
-try {
-    std::string text = "cannot open " + node + ": ";
-    switch (code) {
-    case ENOENT:
-    case ENXIO:
-    case ENODEV:
-        if (module_loaded(sysfs))
-            text += "the dapx module is loaded, but the device node is not here; in a container, "
-                    "pass it in (docker: --device /dev/dapx), else look at udev's log";
 } catch (const std::bad_alloc&) {
     return without_text(code);
 }
@@ -159,6 +159,18 @@ try {
                      std::to_string(most) + ", and less on most devices");
 } catch (const std::bad_alloc&) {
     return without_text(EINVAL);
+}
+
+Error explain_open(int code, const std::string& node, const std::string& sysfs) noexcept
+try {
+    std::string text = "cannot open " + node + ": ";
+    switch (code) {
+    case ENOENT:
+    case ENXIO:
+    case ENODEV:
+        if (module_loaded(sysfs))
+            text += "the dapx module is loaded, but the device node is not here; in a container, "
+                    "pass it in (docker: --device /dev/dapx), else look at udev's log";
         else
             text += "the dapx module is not loaded; run 'modprobe dapx' as root";
         break;
@@ -183,6 +195,8 @@ try {
         text += std::strerror(code);
     }
     return Error(code, "open", std::move(text));
+} catch (const std::bad_alloc&) {
+    return without_text(code);
 }
 
 Error explain_attach(int code, const std::string& device, const std::string& sysfs) noexcept
@@ -195,8 +209,6 @@ try {
             text = "there is no RDMA device " + device +
                    ", nor any other; 'rdma link add rxe0 type rxe netdev eth0' as root makes one "
                    "on a network interface";
-} catch (const std::bad_alloc&) {
-    return without_text(code);
         else
             text = "there is no RDMA device " + device + "; there are: " + join(names);
         break;
@@ -217,6 +229,8 @@ try {
         text += cause(code);
     }
     return Error(code, "DAPX_ATTACH", std::move(text));
+} catch (const std::bad_alloc&) {
+    return without_text(code);
 }
 
 Error explain_mr(int code, std::uint64_t length, bool xrc, std::string_view call) noexcept
@@ -229,8 +243,6 @@ try {
     case ENOMEM:
     case EPERM:
         // EPERM is the kernel's answer to who may lock nothing at all.
-} catch (const std::bad_alloc&) {
-    return without_text(code);
         if (limited && (code == ENOMEM || limit.rlim_cur == 0))
             text += "this process may lock " + bytes_text(limit.rlim_cur) +
                     " (RLIMIT_MEMLOCK); raise it with 'ulimit -l', or for good with a 'memlock' "
@@ -251,6 +263,8 @@ try {
         text += cause(code);
     }
     return Error(code, std::string(call), std::move(text));
+} catch (const std::bad_alloc&) {
+    return without_text(code);
 }
 
 Error explain_free(int code, ObjectType type) noexcept
@@ -261,10 +275,10 @@ try {
                      "registrations with receive queue pairs of this process use it; free those "
                      "first");
     return explain(code, "DAPX_FREE", "cannot free the object");
-}
-
 } catch (const std::bad_alloc&) {
     return without_text(code);
+}
+
 Error explain_srq_limit(int code) noexcept
 try {
     std::string text = "cannot set the limit of the shared receive queue: ";
@@ -275,12 +289,12 @@ try {
     case EINVAL:
         text += "the most is its depth";
         break;
-} catch (const std::bad_alloc&) {
-    return without_text(code);
     default:
         text += cause(code);
     }
     return Error(code, "DAPX_SRQ_MODIFY", std::move(text));
+} catch (const std::bad_alloc&) {
+    return without_text(code);
 }
 
 Error explain_xrc_qp(int code, std::string_view call, std::string_view attempt,
@@ -293,8 +307,6 @@ try {
                 "registration), ";
         if (call == "DAPX_XRC_QP_UNREGISTER")
             text += "or this context is not registered with it";
-} catch (const std::bad_alloc&) {
-    return without_text(code);
         else if (call == "DAPX_XRC_QP_MODIFY")
             text += "or a value of the step is out of range";
         else if (call == "DAPX_XRC_QP_ACCEPT")
@@ -316,6 +328,8 @@ try {
         text += ": " + cause(code);
     }
     return Error(code, std::string(call), std::move(text));
+} catch (const std::bad_alloc&) {
+    return without_text(code);
 }
 
 Error explain_xrcd(int code) noexcept
@@ -328,8 +342,6 @@ try {
         break;
     case EBADF:
         text += "the file descriptor is not open, or was opened with O_PATH";
-} catch (const std::bad_alloc&) {
-    return without_text(code);
         break;
     case ENOENT:
         text += "no process has one open for this file; start the one that makes it, or pass "
@@ -346,8 +358,8 @@ try {
         text += cause(code);
     }
     return Error(code, "DAPX_XRCD_OPEN", std::move(text));
+} catch (const std::bad_alloc&) {
+    return without_text(code);
 }
 
 } // namespace dapx::detail
-} catch (const std::bad_alloc&) {
-    return without_text(code);

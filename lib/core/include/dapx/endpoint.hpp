@@ -245,7 +245,8 @@ public:
     /// Receives that the ring holds; 0 if it has none.
     [[nodiscard]] std::uint32_t recv_depth() const noexcept { return recv_queue_.ring().depth(); }
 
-    /// Requests posted, and doorbell commands issued for them, since the endpoint was made.
+    /// Requests posted, and doorbell commands issued for them, since the endpoint was made. These
+    /// and those of receives: any thread.
     [[nodiscard]] std::uint64_t sends_posted() const noexcept { return send_ring_.posted(); }
     [[nodiscard]] std::uint64_t send_doorbells() const noexcept { return send_ring_.doorbells(); }
     /// Receives posted, and doorbell commands issued for them, since the endpoint was made.

@@ -188,8 +188,8 @@ public:
     /// between an empty poll() and this. Thread safety: the consumer.
     [[nodiscard]] bool dead() const noexcept { return ring_.dead() || ring_.corrupted(); }
 
-    /// Commands that poll() issued since the EVD was made.
-    [[nodiscard]] std::uint64_t doorbells() const noexcept { return doorbells_; }
+    /// Commands that poll() issued since the EVD was made. Thread safety: any thread.
+    [[nodiscard]] std::uint64_t doorbells() const noexcept { return barrier::counted(&doorbells_); }
 
     Evd(Evd&&) noexcept = default;
     Evd& operator=(Evd&&) noexcept = default;

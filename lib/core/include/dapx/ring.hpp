@@ -42,6 +42,18 @@ inline void store_relaxed(std::uint32_t* p, std::uint32_t value) noexcept
     __atomic_store_n(p, value, __ATOMIC_RELAXED);
 }
 
+/// Counts what other threads may ask for at any time: one thread adds, any reads.
+inline void count(std::uint64_t* p) noexcept
+{
+    __atomic_store_n(p, __atomic_load_n(p, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
+/// What count() has counted.
+inline std::uint64_t counted(const std::uint64_t* p) noexcept
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
 /// Store-load barrier: a store before it is visible before a load behind it is done. The only one
 /// that x86 needs an instruction for.
 inline void full() noexcept
@@ -100,7 +112,7 @@ public:
     void stage() noexcept
     {
         ++next_;
-        ++staged_total_;
+        barrier::count(&staged_total_);
     }
 
     /// Shows the module all staged entries.
@@ -121,7 +133,7 @@ public:
         barrier::full();
         if ((barrier::load_relaxed(flags_) & (DAPX_RING_BUSY | DAPX_RING_DEAD)) == DAPX_RING_BUSY)
             return false;
-        ++doorbells_;
+        barrier::count(&doorbells_);
         return true;
     }
 
@@ -158,11 +170,11 @@ public:
         published_ = next_;
     }
 
-    /// Times that publish() asked for a doorbell, since the ring was made.
-    [[nodiscard]] std::uint64_t doorbells() const noexcept { return doorbells_; }
+    /// Times that publish() asked for a doorbell, since the ring was made. Any thread.
+    [[nodiscard]] std::uint64_t doorbells() const noexcept { return barrier::counted(&doorbells_); }
 
-    /// Entries staged since the ring was made.
-    [[nodiscard]] std::uint64_t posted() const noexcept { return staged_total_; }
+    /// Entries staged since the ring was made. Any thread.
+    [[nodiscard]] std::uint64_t posted() const noexcept { return barrier::counted(&staged_total_); }
 
 private:
     detail::Owner owner_;
