@@ -45,17 +45,11 @@ programs: packages
 
 .PHONY: install
 install: ## put what 'make' built in place [DESTDIR, PREFIX]
-	@test -e $(BUILD)/kmod/release && test -e $(BUILD)/CMakeCache.txt || \
-		{ echo "dapx: nothing is built yet: run 'make' first" >&2; exit 1; }
-	install -D -m 644 $(BUILD)/kmod/$$(cat $(BUILD)/kmod/release)/dapx.ko \
-		$(DESTDIR)/lib/modules/$$(cat $(BUILD)/kmod/release)/updates/dapx.ko
-	$(if $(DESTDIR),,depmod $$(cat $(BUILD)/kmod/release))
-	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
-	$(if $(DESTDIR),,ldconfig)
+	@packaging/install $(BUILD) '$(DESTDIR)' '$(PREFIX)'
 
 .PHONY: uninstall
 uninstall: ## remove what 'make install' put in place [DESTDIR, PREFIX]
-	@packaging/uninstall $(BUILD) '$(DESTDIR)' '$(PREFIX)'
+	@packaging/uninstall '$(DESTDIR)' '$(PREFIX)'
 
 .PHONY: deb
 deb: ## Debian packages in build/deb, source and binary

@@ -31,6 +31,18 @@ few_modules() {
 		mount --bind "$few" "$here"
 }
 
+# Where no dynamic linker looks.
+elsewhere() {
+	local root=$work/elsewhere tool
+	uname -r >"$build/kmod/release"
+	make install BUILD="$build" DESTDIR="$root" PREFIX=/opt/dapx || return
+	for tool in dapxctl dapx-ping dapx-perf; do
+		"$root/opt/dapx/bin/$tool" --version || return
+	done
+	"$root/opt/dapx/bin/dapx-run" true || return
+	make uninstall DESTDIR="$root" PREFIX=/opt/dapx && [[ -z $(find "$root" ! -type d) && ! -e $root/opt/dapx/share/dapx ]]
+}
+
 # For the kernel that runs, whichever was built last.
 install_it() {
 	few_modules || return
@@ -127,11 +139,15 @@ completions() {
 	done
 }
 
+# Whatever was built since.
 taken_away() {
-	dapxctl dat-conf --remove && make uninstall BUILD="$build" && listing | diff "$work/before" -
+	echo 1.2.3 >"$build/kmod/release"
+	dapxctl dat-conf --remove && make uninstall BUILD="$build" && listing | diff "$work/before" - || return
+	make uninstall BUILD="$build" 2>&1 | grep "there is no /usr/local/share/dapx/manifest; is PREFIX the same?"
 }
 
 echo "TAP version 13"
+result "make install, elsewhere" elsewhere
 result "make install" install_it
 result "the module by its name" by_its_name
 result "dat.conf is told of the providers" configuration
