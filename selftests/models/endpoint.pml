@@ -895,7 +895,7 @@ proctype qp_event()
 end:	atomic { qp_there -> qp_failed = true; dapx_ep_broken() }
 }
 
-/* The process reads, and what waited finds room: dapx_evd_flush_locked(). */
+/* The process reads, and what waited finds room: dapx_evd_flush(). */
 proctype evd()
 {
 	byte i;
