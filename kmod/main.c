@@ -166,7 +166,7 @@ static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long a
 		return -EFAULT;
 	if (ucmd.user_size < op->min_size)
 		return -EINVAL;
-	/* No command will be as long; all behind the known part would be looked through for zeros. */
+	/* None will be as long; all behind what is known of it would be looked through. */
 	if (ucmd.user_size > PAGE_SIZE)
 		return -E2BIG;
 	ucmd.cmd_size = op->size;

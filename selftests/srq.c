@@ -313,7 +313,8 @@ TEST_F(srq, limit)
 	__u64 i;
 
 	ASSERT_EQ(0, _test_cmd_srq_create(self->b.fd, &cmd));
-	srq.handle = query.srq = cmd.out_srq;
+	srq.handle = cmd.out_srq;
+	query.srq = cmd.out_srq;
 	OK(ring_map(self->b.fd, &cmd.out_ring, &srq.ring));
 	OK(ep_create(&self->a, &ea));
 	OK(ep_of_srq(&self->b, &srq, &eb));
