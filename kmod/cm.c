@@ -18,6 +18,12 @@
 /* No longer, whatever the deadline: an address without a neighbour is unreachable. */
 #define DAPX_RESOLVE_TIMEOUT_MS 4000
 
+/*
+ * A stream that an iWARP driver makes within this time is left to it: the peer's siw may use
+ * freed memory if a stream is reset before its first message. Later, nobody is there.
+ */
+#define DAPX_STREAM_TIME HZ
+
 /* What a peer's connection manager needs to take notice of a message. */
 #define DAPX_NOTICE_TIME (HZ / 10)
 
@@ -236,13 +242,16 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 	mutex_lock(&cm->id_mutex);
 	id = cm->id;
 	cm->id = NULL;
-	if (id && cm->connector)
-		send_sig(SIGKILL, cm->connector, 1);
 	mutex_unlock(&cm->id_mutex);
 	if (!id)
 		return;
-	if (cm->connects)
+	if (cm->connects && !wait_for_completion_timeout(&cm->connected, DAPX_STREAM_TIME)) {
+		mutex_lock(&cm->id_mutex);
+		if (cm->connector)
+			send_sig(SIGKILL, cm->connector, 1);
+		mutex_unlock(&cm->id_mutex);
 		wait_for_completion(&cm->connected);
+	}
 	dapx_cm_await_notice(READ_ONCE(cm->sent_at));
 	dapx_cm_destroy_id(id);
 }
