@@ -218,12 +218,13 @@ public:
     }
 
 private:
-    static std::optional<dapx::XrcDomain> own_domain(const tools::SessionResources& resources,
-                                                     const dapx::XrcDomain* shared)
+    static std::unique_ptr<dapx::XrcDomain> own_domain(const tools::SessionResources& resources,
+                                                       const dapx::XrcDomain* shared)
     {
         if (shared != nullptr)
-            return std::nullopt;
-        return must(dapx::XrcDomain::open(resources.pd.context(), -1, O_CREAT));
+            return nullptr;
+        return std::make_unique<dapx::XrcDomain>(
+            must(dapx::XrcDomain::open(resources.pd.context(), -1, O_CREAT)));
     }
 
     void post_receive(std::uint32_t slot)
@@ -235,7 +236,7 @@ private:
     std::uint32_t size_;
     Buffer memory_;
     Buffer expected_;
-    std::optional<dapx::XrcDomain> own_domain_;
+    std::unique_ptr<dapx::XrcDomain> own_domain_;
     const dapx::XrcDomain& domain_;
     dapx::MemoryRegion region_;
     dapx::Srq srq_;
