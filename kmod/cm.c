@@ -19,8 +19,8 @@
 #define DAPX_RESOLVE_TIMEOUT_MS 4000
 
 /*
- * A stream that an iWARP driver makes within this time is left to it: the peer's siw may use
- * freed memory if a stream is reset before its first message. Later, nobody is there.
+ * A driver of iWARP is left this time to make its stream: the peer's siw may use freed memory if
+ * a stream is reset before its first message. Who takes longer has hardly met a siw.
  */
 #define DAPX_STREAM_TIME HZ
 

@@ -402,10 +402,6 @@ static inline void *dapx_ring_entry(const struct dapx_ring_view *view, u32 index
 
 /* -------------------------------------------------------------------- evd.c */
 
-/*
- * An event with the memory to wait for room in: each source has its own, so that
- * no event is ever lost.
- */
 struct dapx_event_node;
 
 /* Whose events they are. All that wait for room do so at one EVD at a time, whose lock it is. */
@@ -416,6 +412,10 @@ struct dapx_event_source {
 	struct dapx_event_node *first, **last;	/* that wait, as in the EVD's backlog */
 };
 
+/*
+ * An event with the memory to wait for room in: whatever can be told has a node of its own,
+ * so that no event is ever lost.
+ */
 struct dapx_event_node {
 	struct list_head entry;		/* evd->backlog */
 	struct dapx_event_node *next;	/* of its source */
@@ -744,7 +744,7 @@ struct dapx_workq {
 	const struct dapx_workq_ops *ops;
 	void *owner;			/* struct dapx_ep or dapx_srq */
 	struct dapx_object *obj;	/* of the owner */
-	struct dapx_event_source events;
+	struct dapx_event_source events;	/* of slots */
 	struct dapx_event_source barrier_events;
 	spinlock_t lock;		/* all below but @outstanding and @free */
 	struct dapx_ring_view view;

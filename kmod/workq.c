@@ -25,7 +25,7 @@
 #include "dapx_private.h"
 #include "trace.h"
 
-/* Each round takes a ring's worth at the most; more is left to another context. */
+/* So many times the ring's depth is taken in a row; more is left to another context. */
 #define DAPX_RUN_ROUNDS 2
 /* So many entries are taken at a time: softirqs are off meanwhile. */
 #define DAPX_RUN_BATCH 64

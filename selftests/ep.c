@@ -246,13 +246,30 @@ TEST_F(ep, modify)
 	EXPECT_EQ(0xfeed, event.user_data);
 }
 
+/* An endpoint whose @n receives fail as soon as they are rung for: n events in @evd. */
+static int failing_receives(struct host *host, const struct evd *evd, __u32 n, struct ep *ep)
+{
+	struct dapx_recv_wr wr = { .num_sge = 1 };
+	struct dapx_sge sge = host_sge(host, TARGET, 8);
+	struct dapx_ep_create cmd;
+
+	sge.mr = NO_HANDLE;
+	ep_usual(host, &cmd);
+	cmd.recv_evd = evd->handle;
+	cmd.attr.recv_depth = n;
+	if (ep_make(host, &cmd, ep) || qp_init(ep))
+		return -1;
+	for (; wr.wr_id < n; wr.wr_id++)
+		if (ep_push_recv(ep, &wr, &sge))
+			return -1;
+	return ring_bell(host->fd, ep->handle, DAPX_DOORBELL_RECV, &ep->recv);
+}
+
 /* Events that wait for room keep the endpoint at their EVD. */
 TEST_F(ep, modify_recv_evd_with_waiting_events)
 {
-	struct dapx_ep_create cmd;
 	struct evd small, other;
 	struct dapx_event event;
-	struct dapx_sge sge;
 	struct ep ep;
 	__u64 i;
 
@@ -260,16 +277,8 @@ TEST_F(ep, modify_recv_evd_with_waiting_events)
 		SKIP(return, "%s has no exchange of QP numbers", self->a.device);
 	OK(evd_make(self->a.fd, 1, 0, &small));
 	OK(evd_make(self->a.fd, 8, 0, &other));
-	ep_usual(&self->a, &cmd);
-	cmd.recv_evd = small.handle;
-	OK(ep_make(&self->a, &cmd, &ep));
-	OK(qp_init(&ep));
-	sge = host_sge(&self->a, TARGET, 8);
-	sge.mr = NO_HANDLE;
 	/* One event fits, two wait. */
-	for (i = 0; i < 3; i++)
-		OK(ep_push_recv(&ep, &(struct dapx_recv_wr) { .wr_id = i, .num_sge = 1 }, &sge));
-	OK(ring_bell(self->a.fd, ep.handle, DAPX_DOORBELL_RECV, &ep.recv));
+	OK(failing_receives(&self->a, &small, 3, &ep));
 	EXPECT_TRUE(ring_flags(&small.ring) & DAPX_RING_BACKLOG);
 	test_err(EBADFD, ep_modify, self->a.fd, .ep = ep.handle,
 		 .mask = DAPX_EP_MODIFY_RECV_EVD, .recv_evd = other.handle);
@@ -310,12 +319,9 @@ static __u64 time_to_change(const struct ep *ep, const struct evd *evd, const st
 TEST_F(ep, modify_connect_evd_past_events_of_others)
 {
 	const __u32 depth = 8192;
-	struct dapx_ep_create cmd;
 	struct evd small, other;
 	__u64 before, after;
-	struct dapx_sge sge;
 	struct ep ep;
-	__u64 i;
 
 	if (on_siw())
 		SKIP(return, "%s has no exchange of QP numbers", self->a.device);
@@ -324,16 +330,7 @@ TEST_F(ep, modify_connect_evd_past_events_of_others)
 	before = time_to_change(&self->ea, &small, &other);
 	ASSERT_NE(UINT64_MAX, before);
 
-	ep_usual(&self->a, &cmd);
-	cmd.recv_evd = small.handle;
-	cmd.attr.recv_depth = depth;
-	OK(ep_make(&self->a, &cmd, &ep));
-	OK(qp_init(&ep));
-	sge = host_sge(&self->a, TARGET, 8);
-	sge.mr = NO_HANDLE;
-	for (i = 0; i < depth; i++)
-		OK(ep_push_recv(&ep, &(struct dapx_recv_wr) { .wr_id = i, .num_sge = 1 }, &sge));
-	OK(ring_bell(self->a.fd, ep.handle, DAPX_DOORBELL_RECV, &ep.recv));
+	OK(failing_receives(&self->a, &small, depth, &ep));
 	EXPECT_TRUE(ring_flags(&small.ring) & DAPX_RING_BACKLOG);
 	after = time_to_change(&self->ea, &small, &other);
 	EXPECT_GT(3 * before, after)

@@ -899,6 +899,15 @@ TEST_F(xrc, again_after_reset)
 	}
 }
 
+static int carries_a_message(struct ep *from, struct xrc_srq *to)
+{
+	if (srq_recv(&to->srq, 1, TAKE, 100) || xrc_send(from, to->number, 2, 0, 100) ||
+	    expect_completion(&from->host->done, 2, DAPX_STATUS_SUCCESS, NULL) ||
+	    expect_completion(&to->srq.host->recv, 1, DAPX_STATUS_SUCCESS, NULL))
+		return -1;
+	return 0;
+}
+
 /* By the CM also where numbers could be exchanged. */
 TEST_F(xrc, by_the_cm)
 {
@@ -908,10 +917,7 @@ TEST_F(xrc, by_the_cm)
 	OK(xrc_ep_create(&self->a, &other));
 	OK(xrc_qp_make(&self->r[1], &qp_num));
 	OK(xrc_connect_cm(&other, &self->r[1], qp_num));
-	OK(srq_recv(&self->srq[2].srq, 1, TAKE, 100));
-	OK(xrc_send(&other, self->srq[2].number, 2, 0, 100));
-	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_SUCCESS, NULL));
-	OK(expect_completion(&self->r[2].recv, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(carries_a_message(&other, &self->srq[2]));
 	OK(expect_async(&self->r[1].conn, DAPX_ASYNC_XRC_QP_ESTABLISHED, NULL));
 	/* Its end is told, too. */
 	OK(ep_destroy(&other));
@@ -930,10 +936,7 @@ TEST_F(xrc, by_the_cm_from_init)
 	OK(qp_init(&other));
 	OK(xrc_qp_make(&self->r[1], &qp_num));
 	OK(xrc_connect_cm(&other, &self->r[1], qp_num));
-	OK(srq_recv(&self->srq[2].srq, 1, TAKE, 100));
-	OK(xrc_send(&other, self->srq[2].number, 2, 0, 100));
-	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_SUCCESS, NULL));
-	OK(expect_completion(&self->r[2].recv, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(carries_a_message(&other, &self->srq[2]));
 	OK(ep_destroy(&other));
 }
 
@@ -963,10 +966,7 @@ TEST_F(xrc, by_the_cm_taken)
 	EXPECT_EQ(0, users_of(&self->r[1], self->r[1].done.handle));
 	OK(expect_connection(&self->a.conn, other.handle,
 			     DAPX_CONNECTION_ESTABLISHED, NULL));
-	OK(srq_recv(&self->srq[2].srq, 1, TAKE, 100));
-	OK(xrc_send(&other, self->srq[2].number, 2, 0, 100));
-	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_SUCCESS, NULL));
-	OK(expect_completion(&self->r[2].recv, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(carries_a_message(&other, &self->srq[2]));
 	OK(ep_destroy(&other));
 }
 
