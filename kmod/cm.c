@@ -89,7 +89,7 @@ static int dapx_cm_create_id(struct dapx_cm *cm)
 void dapx_cm_expel(struct dapx_cm *cm)
 {
 	kref_get(&cm->obj.kref);
-	if (!queue_work(dapx_wq, &cm->expel))
+	if (!dapx_object_queue_work(&cm->obj, &cm->expel))
 		dapx_object_put(&cm->obj);
 }
 
@@ -810,9 +810,9 @@ static bool dapx_cm_is_acked(struct dapx_cm *cm)
 	return !READ_ONCE(cm->unacked) || READ_ONCE(cm->closing);
 }
 
-static int dapx_cm_free(struct dapx_object *obj, u32 flags)
+static int dapx_cm_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 {
-	struct dapx_context *ctx = obj->ctx;
+	const struct dapx_free *cmd = ucmd->cmd;
 	struct dapx_cm *cm = dapx_cm_of(obj);
 	int ret;
 
@@ -837,14 +837,13 @@ static int dapx_cm_free(struct dapx_object *obj, u32 flags)
 		}
 		if (ret <= 0)
 			return ret;
-		if (flags & DAPX_FREE_NOWAIT)
+		if (cmd->flags & DAPX_FREE_NOWAIT)
 			return -EBUSY;
 
-		/* Outside of the context, which can be torn down meanwhile. */
-		dapx_context_leave(ctx);
+		/* Outside of the context, which can end meanwhile. */
+		dapx_context_leave(ucmd);
 		ret = wait_event_interruptible(cm->acked, dapx_cm_is_acked(cm));
-		down_read(&ctx->sem);
-		if (READ_ONCE(ctx->dead))
+		if (dapx_context_enter(ucmd))
 			return -EIO;
 		if (ret)
 			return -EINTR;

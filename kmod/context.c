@@ -17,88 +17,14 @@ unsigned int dapx_max_objects = 65536;
 module_param_named(max_objects, dapx_max_objects, uint, 0644);
 MODULE_PARM_DESC(max_objects, "Objects that one context may hold (default 65536)");
 
-unsigned int dapx_max_user_objects = 262144;
-module_param_named(max_user_objects, dapx_max_user_objects, uint, 0644);
-MODULE_PARM_DESC(max_user_objects,
-		 "Objects that all contexts of one user may hold (default 262144)");
-
-/* What one user's contexts hold together, contexts included. */
-struct dapx_user {
-	refcount_t refs;		/* dapx_users' xa_lock for the last */
-	uid_t uid;
-	atomic_t objects;
-	atomic_t connecting;		/* threads that connect for the user */
-};
-
-/* Each takes a thread of the kernel while its peer does not answer. */
-#define DAPX_MAX_USER_CONNECTING 256
-
-static DEFINE_XARRAY(dapx_users);
+/* How long a process that exits waits for the end of what it had. */
+#define DAPX_END_PATIENCE (60 * HZ)
+/* How long the removal of a device waits for a context until it says so. */
+#define DAPX_REMOVAL_PATIENCE (10 * HZ)
 
 /* All, for those who list them. */
 static DEFINE_XARRAY_ALLOC1(dapx_contexts);
 static u32 dapx_next_context;		/* dapx_contexts' xa_lock */
-
-static struct dapx_user *dapx_user_get(uid_t uid)
-{
-	struct dapx_user *user, *new;
-
-	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
-	if (!new)
-		return NULL;
-	refcount_set(&new->refs, 1);
-	new->uid = uid;
-
-	xa_lock(&dapx_users);
-	user = __xa_cmpxchg(&dapx_users, uid, NULL, new, GFP_KERNEL_ACCOUNT);
-	if (xa_is_err(user)) {
-		xa_unlock(&dapx_users);
-		kfree(new);
-		return NULL;
-	}
-	if (!user) {
-		xa_unlock(&dapx_users);
-		return new;
-	}
-	refcount_inc(&user->refs);
-	xa_unlock(&dapx_users);
-	kfree(new);
-	return user;
-}
-
-static void dapx_user_put(struct dapx_user *user)
-{
-	bool last;
-
-	xa_lock(&dapx_users);
-	last = refcount_dec_and_test(&user->refs);
-	if (last)
-		__xa_erase(&dapx_users, user->uid);
-	xa_unlock(&dapx_users);
-	if (last)
-		kfree(user);
-}
-
-static int dapx_user_charge(struct dapx_user *user)
-{
-	if (atomic_inc_return(&user->objects) <= READ_ONCE(dapx_max_user_objects))
-		return 0;
-	atomic_dec(&user->objects);
-	return -EDQUOT;
-}
-
-bool dapx_user_begin_connect(struct dapx_user *user)
-{
-	if (atomic_inc_return(&user->connecting) <= DAPX_MAX_USER_CONNECTING)
-		return true;
-	atomic_dec(&user->connecting);
-	return false;
-}
-
-void dapx_user_end_connect(struct dapx_user *user)
-{
-	atomic_dec(&user->connecting);
-}
 
 #ifdef CONFIG_CGROUP_RDMA
 /*
@@ -149,7 +75,7 @@ int dapx_context_charge(struct dapx_context *ctx, struct dapx_object *obj)
 	return 0;
 
 err_user:
-	atomic_dec(&ctx->user->objects);
+	dapx_user_uncharge(ctx->user);
 err_context:
 	atomic_dec(&ctx->num_objects);
 	return ret;
@@ -158,34 +84,22 @@ err_context:
 void dapx_context_uncharge(struct dapx_context *ctx, struct dapx_object *obj)
 {
 	dapx_cgroup_uncharge(ctx, obj);
-	atomic_dec(&ctx->user->objects);
+	dapx_user_uncharge(ctx->user);
 	atomic_dec(&ctx->num_objects);
 }
 
-/*
- * The process is gone, though a forked child or a passed descriptor may keep the
- * file open. Teardown sleeps for long: not here, in the middle of exit_mmap.
- */
+/* The process is gone, though a forked child or a passed descriptor may keep the file open. */
 static void dapx_notifier_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
-	struct dapx_context *ctx = container_of(notifier, struct dapx_context, notifier);
-
-	dapx_context_get(ctx);
-	if (!queue_work(dapx_wq, &ctx->death_work))
-		dapx_context_put(ctx);
+	dapx_context_end(container_of(notifier, struct dapx_context, notifier),
+			 DAPX_GENL_CAUSE_EXITED);
 }
 
 static const struct mmu_notifier_ops dapx_notifier_ops = {
 	.release = dapx_notifier_release,
 };
 
-static void dapx_context_death(struct work_struct *work)
-{
-	struct dapx_context *ctx = container_of(work, struct dapx_context, death_work);
-
-	dapx_context_teardown(ctx, DAPX_GENL_CAUSE_EXITED);
-	dapx_context_put(ctx);
-}
+static void dapx_context_end_work(struct work_struct *work);
 
 int dapx_context_open(struct dapx_context **out)
 {
@@ -203,11 +117,12 @@ int dapx_context_open(struct dapx_context **out)
 	xa_init(&ctx->mrs);
 	xa_init_flags(&ctx->rings, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&ctx->device_entry);
-	INIT_WORK(&ctx->death_work, dapx_context_death);
+	INIT_WORK(&ctx->end_work, dapx_context_end_work);
+	init_completion(&ctx->ended);
 
 	ctx->user = dapx_user_get(from_kuid(&init_user_ns, current_euid()));
-	if (!ctx->user) {
-		ret = -ENOMEM;
+	if (IS_ERR(ctx->user)) {
+		ret = PTR_ERR(ctx->user);
 		goto err_free;
 	}
 	ret = dapx_user_charge(ctx->user);
@@ -236,7 +151,7 @@ err_id:
 err_net:
 	put_pid(ctx->pid);
 	put_net(ctx->net);
-	atomic_dec(&ctx->user->objects);
+	dapx_user_uncharge(ctx->user);
 err_user:
 	dapx_user_put(ctx->user);
 err_free:
@@ -248,12 +163,14 @@ static void dapx_context_release(struct kref *kref)
 {
 	struct dapx_context *ctx = container_of(kref, struct dapx_context, kref);
 
+	mmu_notifier_unregister(&ctx->notifier, ctx->mm);
+	xa_erase(&dapx_contexts, ctx->id);
 	xa_destroy(&ctx->objects);
 	xa_destroy(&ctx->mrs);
 	xa_destroy(&ctx->rings);
 	put_pid(ctx->pid);
 	put_net(ctx->net);
-	atomic_dec(&ctx->user->objects);
+	dapx_user_uncharge(ctx->user);
 	dapx_user_put(ctx->user);
 	kfree(ctx);
 }
@@ -265,8 +182,8 @@ struct dapx_context *dapx_context_next(u32 id)
 
 	xa_lock(&dapx_contexts);
 	ctx = xa_find(&dapx_contexts, &index, U32_MAX, XA_PRESENT);
-	if (ctx)
-		kref_get(&ctx->kref);
+	while (ctx && !kref_get_unless_zero(&ctx->kref))
+		ctx = xa_find_after(&dapx_contexts, &index, U32_MAX, XA_PRESENT);
 	xa_unlock(&dapx_contexts);
 	return ctx;
 }
@@ -287,25 +204,31 @@ void dapx_context_put(struct dapx_context *ctx)
 }
 
 /*
- * A command is in flight from enter to leave: teardown waits for it. What sleeps
- * at a user's will leaves first.
+ * A command is in flight from enter to leave: the end waits for it. What sleeps at a user's
+ * will leaves first, and is done if it cannot enter again.
  */
-int dapx_context_enter(struct dapx_context *ctx)
+int dapx_context_enter(struct dapx_ucmd *ucmd)
 {
+	struct dapx_context *ctx = ucmd->ctx;
 	int ret;
 
+	if (READ_ONCE(ctx->dead))
+		return -EIO;
 	ret = down_read_killable(&ctx->sem);
 	if (ret)
 		return ret;
-	if (!READ_ONCE(ctx->dead))
+	ucmd->entered = !READ_ONCE(ctx->dead);
+	if (ucmd->entered)
 		return 0;
 	up_read(&ctx->sem);
 	return -EIO;
 }
 
-void dapx_context_leave(struct dapx_context *ctx)
+void dapx_context_leave(struct dapx_ucmd *ucmd)
 {
-	up_read(&ctx->sem);
+	if (ucmd->entered)
+		up_read(&ucmd->ctx->sem);
+	ucmd->entered = false;
 }
 
 static void dapx_context_stop_endpoints(struct dapx_context *ctx)
@@ -349,23 +272,15 @@ static void dapx_context_tell(struct dapx_context *ctx, const struct dapx_happen
 	dapx_device_unhold();
 }
 
-/*
- * The one end of a context: its file's close, its process' death, its device's
- * removal. Safe to call again, and from several of them at once.
- */
-void dapx_context_teardown(struct dapx_context *ctx, enum dapx_genl_cause cause)
+static void dapx_context_teardown(struct dapx_context *ctx)
 {
 	struct dapx_object *obj;
 	unsigned long handle;
-	bool first;
 
-	first = !cmpxchg64(&ctx->ending_since, 0, ktime_get_ns());
-	if (first)
-		dapx_context_tell(ctx, &(struct dapx_happening) {
-				  .event = DAPX_GENL_EVENT_CONTEXT_ENDING,
-				  .state = cause,
-				  .number = atomic_read(&ctx->num_objects) });
-	WRITE_ONCE(ctx->dead, true);
+	dapx_context_tell(ctx, &(struct dapx_happening) {
+			  .event = DAPX_GENL_EVENT_CONTEXT_ENDING,
+			  .state = ctx->cause,
+			  .number = atomic_read(&ctx->num_objects) });
 	down_write(&ctx->sem);
 
 	dapx_context_destroy_listeners(ctx);
@@ -376,7 +291,7 @@ void dapx_context_teardown(struct dapx_context *ctx, enum dapx_genl_cause cause)
 	dapx_objects_destroy(ctx, DAPX_OBJECT_SRQ);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_RMR);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_MR);
-	if (cause == DAPX_GENL_CAUSE_REMOVED) {
+	if (ctx->cause == DAPX_GENL_CAUSE_REMOVED) {
 		xa_for_each(&ctx->objects, handle, obj)
 			if (obj->class->type == DAPX_OBJECT_EVD)
 				dapx_evd_device_removed(container_of(obj, struct dapx_evd, obj));
@@ -385,23 +300,61 @@ void dapx_context_teardown(struct dapx_context *ctx, enum dapx_genl_cause cause)
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EVD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_PD);
 
-	/* With the semaphore: for who waits for it the device goes next. */
-	if (first)
-		dapx_context_tell(ctx, &(struct dapx_happening) {
-				  .event = DAPX_GENL_EVENT_CONTEXT_ENDED,
-				  .large = ktime_get_ns() - ctx->ending_since });
+	dapx_context_tell(ctx, &(struct dapx_happening) {
+			  .event = DAPX_GENL_EVENT_CONTEXT_ENDED,
+			  .large = ktime_get_ns() - ctx->ending_since });
 	up_write(&ctx->sem);
 }
 
+static void dapx_context_end_work(struct work_struct *work)
+{
+	struct dapx_context *ctx = container_of(work, struct dapx_context, end_work);
+
+	dapx_context_teardown(ctx);
+	dapx_device_detach(ctx);
+	complete_all(&ctx->ended);
+	dapx_context_put(ctx);
+}
+
+/*
+ * The one end of a context, of which the first cause counts: its file's close, its process'
+ * death, its device's removal. In a work: contexts end side by side, and one that waits for
+ * its device or for a user's memory holds up nobody. Does not sleep; may be called again.
+ */
+void dapx_context_end(struct dapx_context *ctx, enum dapx_genl_cause cause)
+{
+	if (cmpxchg64(&ctx->ending_since, 0, ktime_get_ns()))
+		return;
+	ctx->cause = cause;
+	WRITE_ONCE(ctx->dead, true);
+	dapx_context_get(ctx);
+	queue_work(ctx->user->ends, &ctx->end_work);
+}
+
+/* When this returns, nothing of the context is left on its device. */
+void dapx_context_await_end(struct dapx_context *ctx)
+{
+	if (wait_for_completion_timeout(&ctx->ended, DAPX_REMOVAL_PATIENCE))
+		return;
+	pr_warn_ratelimited("dapx: the removal of %s waits for %s[%d]; if it does not go on by itself, end that process, and who serves its memory\n",
+			    ctx->dev->name, ctx->comm, pid_nr(ctx->pid));
+	wait_for_completion(&ctx->ended);
+}
+
+/*
+ * Who is killed is not kept: the end goes on without. A process that exits cannot be killed
+ * any more.
+ */
 void dapx_context_close(struct dapx_context *ctx)
 {
-	/* First: callbacks of listeners charge to ctx->mm, which the notifier keeps. */
-	dapx_context_teardown(ctx, current->flags & PF_EXITING ? DAPX_GENL_CAUSE_EXITED :
-								 DAPX_GENL_CAUSE_CLOSED);
-	mmu_notifier_unregister(&ctx->notifier, ctx->mm);
-	if (cancel_work_sync(&ctx->death_work))
-		dapx_context_put(ctx);
-	xa_erase(&dapx_contexts, ctx->id);
-	dapx_device_detach(ctx);
+	bool exits = current->flags & PF_EXITING;
+
+	dapx_context_end(ctx, exits ? DAPX_GENL_CAUSE_EXITED : DAPX_GENL_CAUSE_CLOSED);
+	if (!exits)
+		wait_for_completion_killable(&ctx->ended);
+	else if (!wait_for_completion_timeout(&ctx->ended, DAPX_END_PATIENCE))
+		pr_warn_ratelimited("dapx: %s[%d] exits before what it had on %s is gone: the device or its connection manager does not answer\n",
+				    ctx->comm, pid_nr(ctx->pid),
+				    ctx->dev ? ctx->dev->name : "no device");
 	dapx_context_put(ctx);
 }

@@ -5,7 +5,7 @@
  * Lifetime
  * --------
  * A context (struct dapx_context) is one open file. It is kept by the file, by
- * its device's list and by its death work. An object is kept by its entry in
+ * its device's list and by the work that ends it. An object is kept by its entry in
  * the context's xarray, by commands in flight, and by the objects that point to
  * it. Pointing to an object also counts in its @users, which makes freeing it
  * fail with EBUSY; the pointers of a connection request do not (its endpoint
@@ -34,7 +34,8 @@
  *	evd->resize (mutex)	one resize at a time
  *	ep->recv_cq_lock	(bh) fetching receives; above the following
  *	ep->lock		(irq) endpoint state, ep->cm
- *	cm->lock		(irq) CM id state, lists of requests
+ *	cm->lock		(irq) CM id state, lists of requests; a request's above its
+ *				listener's
  *	xrc_qp->lock		(bh) the responder of a receive queue pair
  *	  xrc_qp->events_lock	(irq) whom to tell
  *	srq->async_lock		(irq) where an SRQ's asynchronous events go
@@ -70,9 +71,9 @@
  *	dapx_workq_run()	process, softirq	context->sem, recv_cq_lock
  *	dapx_workq_linger_over()	softirq		none
  *	dapx_cm_connector()	process (thread)	none
- *	ep->work, ep->deadline, xrc_qp->work
+ *	ep->work, ep->deadline, cm->furnish, xrc_qp->work
  *				process (work)	none
- *	dapx_context_teardown()	process		none
+ *	dapx_context_teardown()	process (work)	none
  *	mmu_notifier release	process		SRCU read side
  *	dapx_netlink_*_dump()	process		the socket's cb_mutex
  *	dapx_netlink_tell()	any		any
@@ -113,6 +114,7 @@
 #define DAPX_ACKNOWLEDGE_LATEST (HZ / 10)
 #define DAPX_ACKNOWLEDGE_DELAY (HZ / 50)
 
+/* The module's own work, which waits for nobody; a user's is in the user's queues. */
 extern struct workqueue_struct *dapx_wq;
 extern unsigned int dapx_max_ring_depth;
 extern unsigned int dapx_max_backlog;
@@ -148,6 +150,7 @@ struct dapx_context;
 struct dapx_ep;
 struct dapx_object;
 struct dapx_srq;
+struct dapx_ucmd;
 struct sk_buff;
 
 int dapx_devices_init(void);
@@ -161,6 +164,29 @@ void dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp);
 u64 dapx_device_caps(const struct dapx_device *dev);
 u32 dapx_device_max_depth(const struct dapx_device *dev);
 u32 dapx_device_max_srq_depth(const struct dapx_device *dev);
+
+/* -------------------------------------------------------------------- user.c */
+
+/* Kept by its contexts, and by XRC receive queue pairs that they made. */
+struct dapx_user {
+	refcount_t refs;		/* dapx_users' xa_lock for the last */
+	uid_t uid;
+	atomic_t objects;		/* contexts included */
+	atomic_t connecting;		/* threads that connect for the user */
+	struct workqueue_struct *works;	/* of objects */
+	struct workqueue_struct *ends;	/* of contexts: they wait for works */
+	struct work_struct release;
+};
+
+struct dapx_user *dapx_user_get(uid_t uid);
+void dapx_user_hold(struct dapx_user *user);
+void dapx_user_put(struct dapx_user *user);
+void dapx_users_exit(void);
+int dapx_user_charge(struct dapx_user *user);
+void dapx_user_uncharge(struct dapx_user *user);
+bool dapx_user_begin_connect(struct dapx_user *user);
+void dapx_user_end_connect(struct dapx_user *user);
+extern unsigned int dapx_max_user_objects;
 
 /* ----------------------------------------------------------------- context.c */
 
@@ -189,9 +215,11 @@ struct dapx_context {
 	bool attached;
 	bool dead;			/* no new objects, commands or events' sources */
 	u64 ending_since;		/* ns; 0: it lives */
+	enum dapx_genl_cause cause;
 	char comm[TASK_COMM_LEN];	/* of who opened it */
 	char owner[DAPX_OWNER_SIZE];	/* of its resources */
-	struct work_struct death_work;
+	struct work_struct end_work;
+	struct completion ended;
 };
 
 int dapx_context_open(struct dapx_context **out);
@@ -201,16 +229,14 @@ void dapx_context_close(struct dapx_context *ctx);
 kuid_t dapx_context_owner(const struct dapx_context *ctx);
 void dapx_context_get(struct dapx_context *ctx);
 void dapx_context_put(struct dapx_context *ctx);
-int dapx_context_enter(struct dapx_context *ctx);
-void dapx_context_leave(struct dapx_context *ctx);
-void dapx_context_teardown(struct dapx_context *ctx, enum dapx_genl_cause cause);
+int dapx_context_enter(struct dapx_ucmd *ucmd);
+void dapx_context_leave(struct dapx_ucmd *ucmd);
+void dapx_context_end(struct dapx_context *ctx, enum dapx_genl_cause cause);
+void dapx_context_await_end(struct dapx_context *ctx);
 int dapx_cgroup_charge(struct dapx_object *obj);
-bool dapx_user_begin_connect(struct dapx_user *user);
-void dapx_user_end_connect(struct dapx_user *user);
 int dapx_context_charge(struct dapx_context *ctx, struct dapx_object *obj);
 void dapx_context_uncharge(struct dapx_context *ctx, struct dapx_object *obj);
 extern unsigned int dapx_max_objects;
-extern unsigned int dapx_max_user_objects;
 
 /* ------------------------------------------------------------------ object.c */
 
@@ -234,7 +260,7 @@ struct dapx_object_class {
 	size_t size;
 	bool rcu;			/* freed after a grace period */
 	/* NULL: refused while it has users, else destroy() */
-	int (*free)(struct dapx_object *obj, u32 flags);
+	int (*free)(struct dapx_object *obj, struct dapx_ucmd *ucmd);
 	void (*destroy)(struct dapx_object *obj);
 	void (*release)(struct dapx_object *obj);	/* the last reference went */
 	u32 (*state)(struct dapx_object *obj);
@@ -256,6 +282,9 @@ struct dapx_object *dapx_object_use(struct dapx_context *ctx, u32 handle,
 				    enum dapx_object_type type);
 void dapx_object_unuse(struct dapx_object *obj);
 int dapx_object_unpublish(struct dapx_object *obj, bool force);
+bool dapx_object_queue_work(struct dapx_object *obj, struct work_struct *work);
+bool dapx_object_queue_delayed(struct dapx_object *obj, struct delayed_work *work,
+			       unsigned long delay);
 void dapx_object_put(struct dapx_object *obj);
 void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type);
 
@@ -313,6 +342,8 @@ struct dapx_ucmd {
 	u32 user_size;
 	u32 cmd_size;
 	void *cmd;
+	bool entered;			/* dapx_context_enter() */
+	bool unanswered;		/* for lack of memory at @ubuffer */
 };
 
 int dapx_respond(struct dapx_ucmd *ucmd);
@@ -960,6 +991,7 @@ struct dapx_ep {
 
 extern const struct dapx_object_class dapx_ep_class;
 int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr, bool srq);
+size_t dapx_ep_memory(const struct dapx_ep_attr *attr);
 struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_attr *attr,
 			      bool srq);
 void dapx_ep_abort(struct dapx_ep *ep);
@@ -1015,6 +1047,7 @@ struct dapx_cm {
 	/* a request */
 	struct dapx_cm *listener;	/* NULL: it was taken */
 	struct list_head entry;		/* listener->requests */
+	struct work_struct furnish;	/* makes the endpoint; until then it is claimed */
 	bool orphan;			/* the listener went while it was being answered */
 	int gone;			/* lock; why the peer gave up; 0: it did not */
 	struct dapx_ep *candidate;	/* reserved or made for it */

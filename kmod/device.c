@@ -128,13 +128,14 @@ static void dapx_device_remove(struct ib_device *ibdev, void *client_data)
 	}
 	list_del(&dev->entry);
 	dev->removed = true;
+	/* All at once: one that waits for its user keeps no other from hearing of it. */
+	list_for_each_entry(ctx, &dev->contexts, device_entry)
+		dapx_context_end(ctx, DAPX_GENL_CAUSE_REMOVED);
 	while (!list_empty(&dev->contexts)) {
 		ctx = list_first_entry(&dev->contexts, struct dapx_context, device_entry);
-		/* Stays on the list, and alive, until it is done: a close waits here too. */
 		dapx_context_get(ctx);
 		mutex_unlock(&dapx_devices_lock);
-		dapx_context_teardown(ctx, DAPX_GENL_CAUSE_REMOVED);
-		dapx_device_detach(ctx);
+		dapx_context_await_end(ctx);
 		dapx_context_put(ctx);
 		mutex_lock(&dapx_devices_lock);
 	}

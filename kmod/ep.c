@@ -177,7 +177,7 @@ static void dapx_ep_recv_cq_handler(struct ib_cq *cq, void *context)
 {
 	struct dapx_ep *ep = context;
 
-	queue_work(dapx_wq, &ep->recv_cq_work);
+	dapx_object_queue_work(&ep->obj, &ep->recv_cq_work);
 }
 
 /* --------------------------------------------------------------------- state */
@@ -213,7 +213,7 @@ void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo)
 	if (READ_ONCE(ep->dead))
 		return;
 	set_bit(todo, &ep->todo);
-	queue_work(dapx_wq, &ep->work);
+	dapx_object_queue_work(&ep->obj, &ep->work);
 }
 
 void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error)
@@ -256,7 +256,7 @@ void dapx_ep_broken(struct dapx_ep *ep)
 		goto out;
 	}
 	set_bit(DAPX_EP_TODO_BREAK, &ep->todo);
-	queue_work(dapx_wq, &ep->work);
+	dapx_object_queue_work(&ep->obj, &ep->work);
 out:
 	spin_unlock_irqrestore(&ep->lock, flags);
 }
@@ -558,7 +558,7 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 			ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
 		WRITE_ONCE(ep->qp_state, IB_QPS_ERR);
 		if (ep->recv_cq && ep->recv_evd)
-			queue_work(dapx_wq, &ep->recv_cq_work);
+			dapx_object_queue_work(&ep->obj, &ep->recv_cq_work);
 	}
 	if (ep->xrc)
 		dapx_xrc_sender_stop(ep);
@@ -991,7 +991,7 @@ static void dapx_ep_renew(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 	dapx_ep_update_modes(ep);
 }
 
-static int dapx_ep_free(struct dapx_object *obj, u32 free_flags)
+static int dapx_ep_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep *ep = dapx_ep_of(obj);
 	unsigned long flags;

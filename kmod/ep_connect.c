@@ -204,7 +204,7 @@ static bool dapx_ep_awaits_acknowledgements(struct dapx_ep *ep)
 	if (!ep->dead && !ep->obj.ctx->dev->iwarp && atomic_read(&ep->sq.outstanding) &&
 	    (ep->state == DAPX_EP_CONNECTED || ep->state == DAPX_EP_DISCONNECT_PENDING)) {
 		WRITE_ONCE(ep->peer_left, true);
-		queue_delayed_work(dapx_wq, &ep->deadline, DAPX_ACKNOWLEDGE_TIME);
+		dapx_object_queue_delayed(&ep->obj, &ep->deadline, DAPX_ACKNOWLEDGE_TIME);
 		awaits = true;
 	}
 	spin_unlock_irq(&ep->lock);
@@ -552,9 +552,9 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	ret = cmd->cm ? dapx_ep_connect_by_id(ep, cmd->cm) : dapx_ep_connect_to(ep, cmd);
 	if (!ret && cmd->deadline != DAPX_NO_DEADLINE)
 		/* Rounded up, and the current tick may be nearly over. */
-		queue_delayed_work(dapx_wq, &ep->deadline, 2 +
-				   nsecs_to_jiffies(cmd->deadline - min(cmd->deadline,
-									ktime_get_ns())));
+		dapx_object_queue_delayed(&ep->obj, &ep->deadline, 2 +
+					  nsecs_to_jiffies(cmd->deadline -
+							   min(cmd->deadline, ktime_get_ns())));
 out:
 	dapx_ep_unlock(ep);
 	return ret;

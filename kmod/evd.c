@@ -535,10 +535,10 @@ int dapx_cmd_evd_wait(struct dapx_ucmd *ucmd)
 	deadline = cmd->deadline > KTIME_MAX ? KTIME_MAX : ns_to_ktime(cmd->deadline);
 
 	/*
-	 * Sleeps outside of the context, which teardown can then close: the EVD's
-	 * memory stays, and its death is an event like others.
+	 * Sleeps outside of the context, which can end then: the EVD's memory stays,
+	 * and its death is an event like others.
 	 */
-	dapx_context_leave(ctx);
+	dapx_context_leave(ucmd);
 	for (;;) {
 		prepare_to_wait(&evd->wait, &wait, TASK_INTERRUPTIBLE);
 		ret = dapx_evd_wait_done(evd, cmd);
@@ -559,9 +559,6 @@ int dapx_cmd_evd_wait(struct dapx_ucmd *ucmd)
 	finish_wait(&evd->wait, &wait);
 	if (!(cmd->flags & DAPX_WAIT_SOLICITED))
 		atomic_dec(&evd->any_waiters);
-	/* Back inside, even if the context is dead: our caller leaves it. */
-	down_read(&ctx->sem);
-
 	if (!ret || ret == -ETIMEDOUT || ret == -EINTR) {
 		err = dapx_respond(ucmd);
 		if (err)

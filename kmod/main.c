@@ -6,6 +6,7 @@
 #include <linux/log2.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
@@ -31,11 +32,17 @@ module_param_named(initial_index, dapx_initial_index, uint, 0600);
 MODULE_PARM_DESC(initial_index,
 		 "First index of new rings, for tests of their wrap-around (default 0)");
 
+/*
+ * Does not wait for the memory: somebody may have to be asked for it. A command that cannot be
+ * answered undoes what it did, and is tried again when the memory is there.
+ */
 int dapx_respond(struct dapx_ucmd *ucmd)
 {
-	if (copy_to_user(ucmd->ubuffer, ucmd->cmd, min(ucmd->user_size, ucmd->cmd_size)))
-		return -EFAULT;
-	return 0;
+	pagefault_disable();
+	ucmd->unanswered = copy_to_user(ucmd->ubuffer, ucmd->cmd,
+					min(ucmd->user_size, ucmd->cmd_size));
+	pagefault_enable();
+	return ucmd->unanswered ? -EFAULT : 0;
 }
 
 int dapx_cmd_info(struct dapx_ucmd *ucmd)
@@ -141,6 +148,33 @@ static void dapx_stay_killed(void)
 	spin_unlock_irq(&sighand->siglock);
 }
 
+static int dapx_command(struct dapx_ucmd *ucmd, const struct dapx_ioctl_op *op)
+{
+	int ret;
+
+	ret = copy_struct_from_user(ucmd->cmd, op->size, ucmd->ubuffer, ucmd->user_size);
+	if (ret)
+		return ret;
+	ret = dapx_context_enter(ucmd);
+	if (ret)
+		return ret;
+	/* Acquire: ctx->dev is set. */
+	if (op->detached || smp_load_acquire(&ucmd->ctx->attached))
+		ret = op->fn(ucmd);
+	else
+		ret = -EBADFD;
+	dapx_context_leave(ucmd);
+	return ret;
+}
+
+/* Waits for the memory of an answer, outside of the context. */
+static bool dapx_can_answer_now(struct dapx_ucmd *ucmd)
+{
+	ucmd->unanswered = false;
+	return !fatal_signal_pending(current) &&
+	       !fault_in_safe_writeable(ucmd->ubuffer, min(ucmd->user_size, ucmd->cmd_size));
+}
+
 static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct dapx_context *ctx = file->private_data;
@@ -170,19 +204,9 @@ static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long a
 	if (ucmd.user_size > PAGE_SIZE)
 		return -E2BIG;
 	ucmd.cmd_size = op->size;
-	ret = copy_struct_from_user(ucmd.cmd, op->size, ucmd.ubuffer, ucmd.user_size);
-	if (ret)
-		return ret;
-
-	ret = dapx_context_enter(ctx);
-	if (ret)
-		return ret;
-	/* Acquire: ctx->dev is set. */
-	if (op->detached || smp_load_acquire(&ctx->attached))
-		ret = op->fn(&ucmd);
-	else
-		ret = -EBADFD;
-	dapx_context_leave(ctx);
+	do {
+		ret = dapx_command(&ucmd, op);
+	} while (ucmd.unanswered && dapx_can_answer_now(&ucmd));
 	dapx_stay_killed();
 	return ret;
 }
@@ -211,7 +235,6 @@ static int dapx_fops_open(struct inode *inode, struct file *file)
 static int dapx_fops_release(struct inode *inode, struct file *file)
 {
 	dapx_context_close(file->private_data);
-	dapx_stay_killed();
 	return 0;
 }
 
@@ -270,6 +293,7 @@ static void __exit dapx_exit(void)
 	misc_deregister(&dapx_misc);
 	dapx_netlink_exit();
 	dapx_devices_exit();
+	dapx_users_exit();
 	destroy_workqueue(dapx_wq);
 	rcu_barrier();
 }

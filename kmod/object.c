@@ -176,6 +176,17 @@ void dapx_object_put(struct dapx_object *obj)
 	kref_put(&obj->kref, dapx_object_release);
 }
 
+bool dapx_object_queue_work(struct dapx_object *obj, struct work_struct *work)
+{
+	return queue_work(obj->ctx->user->works, work);
+}
+
+bool dapx_object_queue_delayed(struct dapx_object *obj, struct delayed_work *work,
+			       unsigned long delay)
+{
+	return queue_delayed_work(obj->ctx->user->works, work, delay);
+}
+
 /* Teardown: all of a class, used or not. No command is in flight. */
 void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type)
 {
@@ -232,7 +243,7 @@ int dapx_cmd_free(struct dapx_ucmd *ucmd)
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
 	if (obj->class->free) {
-		ret = obj->class->free(obj, cmd->flags);
+		ret = obj->class->free(obj, ucmd);
 	} else {
 		dapx_context_uncharge(ucmd->ctx, obj);
 		obj->class->destroy(obj);

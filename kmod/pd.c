@@ -45,7 +45,7 @@ static void dapx_pd_look(struct work_struct *work)
 	if (!left)
 		return;
 	WRITE_ONCE(pd->looks, left - 1);
-	queue_delayed_work(dapx_wq, &pd->look, msecs_to_jiffies(DAPX_LOOK_MS));
+	dapx_object_queue_delayed(&pd->obj, &pd->look, msecs_to_jiffies(DAPX_LOOK_MS));
 }
 
 /*
@@ -61,7 +61,7 @@ void dapx_pd_key_revoked(struct dapx_pd *pd)
 	if (READ_ONCE(pd->looks) == DAPX_LOOKS - 1 && delayed_work_pending(&pd->look))
 		return;
 	WRITE_ONCE(pd->looks, DAPX_LOOKS - 1);
-	queue_delayed_work(dapx_wq, &pd->look, msecs_to_jiffies(DAPX_LOOK_MS));
+	dapx_object_queue_delayed(&pd->obj, &pd->look, msecs_to_jiffies(DAPX_LOOK_MS));
 }
 
 int dapx_cmd_pd_create(struct dapx_ucmd *ucmd)

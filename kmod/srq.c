@@ -40,7 +40,7 @@ static void dapx_srq_kick(struct dapx_workq *wq)
 {
 	struct dapx_srq *srq = wq->owner;
 
-	queue_work(dapx_wq, &srq->work);
+	dapx_object_queue_work(&srq->obj, &srq->work);
 }
 
 static void dapx_srq_work(struct work_struct *work)

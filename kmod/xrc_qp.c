@@ -35,6 +35,7 @@ enum dapx_xrc_qp_todo {
 
 struct dapx_xrc_qp {
 	struct dapx_xrc_domain *domain;	/* kept by the registrations */
+	struct dapx_user *user;		/* who made it */
 	struct list_head entry;		/* domain->qps */
 	u64 serial;
 	struct list_head registrations;	/* domain->lock and events_lock to change */
@@ -120,7 +121,7 @@ static void dapx_xrc_qp_tell(struct dapx_xrc_qp *qp, u32 what)
 static void dapx_xrc_qp_queue(struct dapx_xrc_qp *qp, enum dapx_xrc_qp_todo todo)
 {
 	set_bit(todo, &qp->todo);
-	queue_work(dapx_wq, &qp->work);
+	queue_work(qp->user->works, &qp->work);
 }
 
 static void dapx_xrc_qp_established(struct dapx_xrc_qp *qp)
@@ -168,7 +169,7 @@ static void dapx_xrc_qp_broken(struct dapx_xrc_qp *qp)
 static void dapx_xrc_qp_refused(struct dapx_xrc_qp *qp)
 {
 	dapx_xrc_qp_tell_end(qp, DAPX_ASYNC_XRC_QP_ERROR);
-	queue_delayed_work(dapx_wq, &qp->last_word, DAPX_XRC_LAST_WORD);
+	queue_delayed_work(qp->user->works, &qp->last_word, DAPX_XRC_LAST_WORD);
 }
 
 /* ------------------------------------------------------- what the engine asks for */
@@ -565,7 +566,8 @@ static int dapx_xrc_qp_make(struct dapx_xrc_qp *qp)
 }
 
 /* With domain->lock. */
-static struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain)
+static struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain,
+					      struct dapx_user *user)
 {
 	struct ib_device *ibdev = domain->dev->ibdev;
 	struct dapx_xrc_qp *qp;
@@ -578,6 +580,8 @@ static struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain)
 	if (!qp)
 		return ERR_PTR(-ENOMEM);
 	qp->domain = domain;
+	dapx_user_hold(user);
+	qp->user = user;
 	INIT_LIST_HEAD(&qp->registrations);
 	INIT_LIST_HEAD(&qp->buffers);
 	mutex_init(&qp->mutex);
@@ -615,6 +619,7 @@ err_map:
 err_plain:
 	kfree(qp->plain_va);
 err_qp:
+	dapx_user_put(user);
 	kfree(qp);
 	return ERR_PTR(ret);
 }
@@ -657,6 +662,7 @@ static void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 								  struct dapx_xrc_buffer, entry));
 	dapx_xrc_buffers_destroy(ibdev, &qp->buffers);
 	ib_dma_unmap_single(ibdev, qp->plain_dma, DAPX_XRC_PLAIN_SIZE, DMA_TO_DEVICE);
+	dapx_user_put(qp->user);
 	kfree(qp->plain_va);
 	kfree(qp);
 }
@@ -819,7 +825,7 @@ int dapx_cmd_xrc_qp_create(struct dapx_ucmd *ucmd)
 		return PTR_ERR(reg);
 	domain = reg->xrcd->domain;
 	mutex_lock(&domain->lock);
-	qp = dapx_xrc_qp_create(domain);
+	qp = dapx_xrc_qp_create(domain, ucmd->ctx->user);
 	if (!IS_ERR(qp))
 		dapx_xrc_qp_add(qp, reg);
 	mutex_unlock(&domain->lock);

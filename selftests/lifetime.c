@@ -5,6 +5,8 @@
  * subsystem must count what it counted before.
  */
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -951,6 +953,150 @@ TEST_F(removal, crowded)
 	/* The other side was told, or finds out. */
 	for (i = 0; i < 3; i++)
 		OK(ep_destroy(&caller[i]));
+}
+
+/* A page that whoever touches it, or writes to it, waits for until it is let go. */
+struct kept_page {
+	void *addr;
+	int fd;
+};
+
+static int page_keep(struct kept_page *page, bool readable)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		.features = readable ? UFFD_FEATURE_PAGEFAULT_FLAG_WP : 0,
+	};
+	struct uffdio_register range = {
+		.range.len = 4096,
+		.mode = readable ? UFFDIO_REGISTER_MODE_WP : UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	page->fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (page->fd < 0 || ioctl(page->fd, UFFDIO_API, &api))
+		return because("userfaultfd: %m");
+	page->addr = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page->addr == MAP_FAILED)
+		return because("mmap: %m");
+	if (readable)
+		memset(page->addr, 0, 4096);
+	range.range.start = (uintptr_t)page->addr;
+	if (ioctl(page->fd, UFFDIO_REGISTER, &range))
+		return because("UFFDIO_REGISTER: %m");
+	return 0;
+}
+
+static int page_protect(struct kept_page *page)
+{
+	struct uffdio_writeprotect protect = {
+		.range = { .start = (uintptr_t)page->addr, .len = 4096 },
+		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
+	};
+
+	return ioctl(page->fd, UFFDIO_WRITEPROTECT, &protect);
+}
+
+/* Somebody waits for it. */
+static int page_asked_for(struct kept_page *page)
+{
+	struct pollfd asked = { .fd = page->fd, .events = POLLIN };
+
+	if (poll(&asked, 1, PATIENCE_MS) != 1 || asked.revents != POLLIN)
+		return because("nobody asks for the page");
+	return 0;
+}
+
+static void page_let_go(struct kept_page *page)
+{
+	close(page->fd);
+	page->fd = -1;
+}
+
+struct registration {
+	struct host *host;
+	struct kept_page page;
+	int ret;
+};
+
+static void *registers(void *arg)
+{
+	struct registration *reg = arg;
+	struct dapx_mr_create mr = {
+		.pd = reg->host->pd, .addr = (uintptr_t)reg->page.addr, .length = 4096,
+	};
+
+	reg->ret = _test_cmd_mr_create(reg->host->fd, &mr);
+	return NULL;
+}
+
+static void *removes(void *arg)
+{
+	return device_remove(arg) ? arg : NULL;
+}
+
+/* One context waits for memory of its process; the others hear of the removal all the same. */
+TEST_F(removal, while_another_registers_memory_that_does_not_come)
+{
+	struct registration reg = {};
+	pthread_t registering, removing;
+	struct dapx_event event;
+	struct host slow, late;
+	void *failed;
+
+	OK(host_set_up(&slow, 0));
+	OK(host_set_up(&late, 0));
+	reg.host = &slow;
+	OK(page_keep(&reg.page, false));
+	ASSERT_EQ(0, pthread_create(&registering, NULL, registers, &reg));
+	OK(page_asked_for(&reg.page));
+	self->removed = true;
+	ASSERT_EQ(0, pthread_create(&removing, NULL, removes, &self->a));
+	EXPECT_EQ(0, evd_next(&late.done, &event, PATIENCE_MS)) TH_LOG("%s", why());
+	EXPECT_EQ(DAPX_EVENT_ASYNC, event.type);
+	EXPECT_EQ(DAPX_ASYNC_DEVICE_REMOVED, event.async.what);
+	page_let_go(&reg.page);
+	ASSERT_EQ(0, pthread_join(registering, NULL));
+	ASSERT_EQ(0, pthread_join(removing, &failed));
+	EXPECT_EQ(NULL, failed) TH_LOG("%s", why());
+	OK(all_eio(slow.fd));
+	host_close(&slow);
+	host_close(&late);
+}
+
+struct asker {
+	int fd;
+	struct dapx_query_device *cmd;
+	int ret;
+	int error;
+};
+
+static void *asks(void *arg)
+{
+	struct asker *asker = arg;
+
+	asker->ret = ioctl(asker->fd, DAPX_QUERY_DEVICE, asker->cmd);
+	asker->error = errno;
+	return NULL;
+}
+
+/* An answer waits for memory outside of the context, which ends meanwhile. */
+TEST_F(removal, while_an_answer_finds_no_memory)
+{
+	struct asker asker = { .fd = self->a.fd };
+	struct kept_page page;
+	pthread_t asking;
+
+	OK(page_keep(&page, true));
+	asker.cmd = page.addr;
+	asker.cmd->size = sizeof(*asker.cmd);
+	OK(page_protect(&page));
+	ASSERT_EQ(0, pthread_create(&asking, NULL, asks, &asker));
+	OK(page_asked_for(&page));
+	REMOVE();
+	page_let_go(&page);
+	ASSERT_EQ(0, pthread_join(asking, NULL));
+	EXPECT_EQ(-1, asker.ret);
+	EXPECT_EQ(EIO, asker.error);
 }
 
 /* Again and again, with somebody connecting all the time. */

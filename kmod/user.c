@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: a user: what all contexts of one uid hold together, and the queues of their work
+ *
+ * What the module does for a user later, in a work, takes as long as the user's peers and
+ * devices make it. So it waits in queues of the user's own, and nobody else's behind it.
+ */
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+
+#include "dapx_private.h"
+
+unsigned int dapx_max_user_objects = 262144;
+module_param_named(max_user_objects, dapx_max_user_objects, uint, 0644);
+MODULE_PARM_DESC(max_user_objects,
+		 "Objects that all contexts of one user may hold (default 262144)");
+
+/* Each takes a thread of the kernel while its peer does not answer. */
+#define DAPX_MAX_USER_CONNECTING 256
+
+static DEFINE_XARRAY(dapx_users);
+
+static void dapx_user_free(struct dapx_user *user)
+{
+	if (user->works)
+		destroy_workqueue(user->works);
+	if (user->ends)
+		destroy_workqueue(user->ends);
+	kfree(user);
+}
+
+/* Not where the last reference is put: that may be in a work of these queues. */
+static void dapx_user_release(struct work_struct *work)
+{
+	dapx_user_free(container_of(work, struct dapx_user, release));
+}
+
+static struct dapx_user *dapx_user_create(uid_t uid)
+{
+	struct dapx_user *user;
+
+	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	if (!user)
+		return NULL;
+	refcount_set(&user->refs, 1);
+	user->uid = uid;
+	INIT_WORK(&user->release, dapx_user_release);
+	user->works = alloc_workqueue("dapx-%u", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, uid);
+	user->ends = alloc_workqueue("dapx-end-%u", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, uid);
+	if (user->works && user->ends)
+		return user;
+	dapx_user_free(user);
+	return NULL;
+}
+
+static struct dapx_user *dapx_user_find(uid_t uid)
+{
+	struct dapx_user *user;
+
+	xa_lock(&dapx_users);
+	user = xa_load(&dapx_users, uid);
+	if (user)
+		refcount_inc(&user->refs);
+	xa_unlock(&dapx_users);
+	return user;
+}
+
+struct dapx_user *dapx_user_get(uid_t uid)
+{
+	struct dapx_user *user, *new;
+
+	user = dapx_user_find(uid);
+	if (user)
+		return user;
+	new = dapx_user_create(uid);
+	if (!new)
+		return ERR_PTR(-ENOMEM);
+
+	xa_lock(&dapx_users);
+	user = __xa_cmpxchg(&dapx_users, uid, NULL, new, GFP_KERNEL_ACCOUNT);
+	if (user && !xa_is_err(user))
+		refcount_inc(&user->refs);
+	xa_unlock(&dapx_users);
+	if (!user)
+		return new;
+	dapx_user_free(new);
+	return xa_is_err(user) ? ERR_PTR(xa_err(user)) : user;
+}
+
+/* Of one that is there. */
+void dapx_user_hold(struct dapx_user *user)
+{
+	refcount_inc(&user->refs);
+}
+
+void dapx_user_put(struct dapx_user *user)
+{
+	bool last;
+
+	xa_lock(&dapx_users);
+	last = refcount_dec_and_test(&user->refs);
+	if (last)
+		__xa_erase(&dapx_users, user->uid);
+	xa_unlock(&dapx_users);
+	if (!last)
+		return;
+	queue_work(dapx_wq, &user->release);
+	wake_up_var(&dapx_users);
+}
+
+/* No file is open, and no device there: the last ends are over in a moment. */
+void dapx_users_exit(void)
+{
+	wait_var_event(&dapx_users, xa_empty(&dapx_users));
+}
+
+int dapx_user_charge(struct dapx_user *user)
+{
+	if (atomic_inc_return(&user->objects) <= READ_ONCE(dapx_max_user_objects))
+		return 0;
+	atomic_dec(&user->objects);
+	return -EDQUOT;
+}
+
+void dapx_user_uncharge(struct dapx_user *user)
+{
+	atomic_dec(&user->objects);
+}
+
+bool dapx_user_begin_connect(struct dapx_user *user)
+{
+	if (atomic_inc_return(&user->connecting) <= DAPX_MAX_USER_CONNECTING)
+		return true;
+	atomic_dec(&user->connecting);
+	return false;
+}
+
+void dapx_user_end_connect(struct dapx_user *user)
+{
+	atomic_dec(&user->connecting);
+}
