@@ -24,11 +24,15 @@
  */
 #define DAPX_STREAM_TIME HZ
 
+/* What peers can make a listener allocate before anybody looks at their requests. */
+#define DAPX_MAX_TENTATIVE_MEMORY (16 * 1024 * 1024)
+
 /* What a peer's connection manager needs to take notice of a message. */
 #define DAPX_NOTICE_TIME (HZ / 10)
 
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 static void dapx_cm_expel_work(struct work_struct *work);
+static void dapx_cm_furnish(struct work_struct *work);
 
 static struct dapx_cm *dapx_cm_of(struct dapx_object *obj)
 {
@@ -126,6 +130,7 @@ static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 	init_completion(&cm->connected);
 	init_waitqueue_head(&cm->acked);
 	INIT_WORK(&cm->expel, dapx_cm_expel_work);
+	INIT_WORK(&cm->furnish, dapx_cm_furnish);
 	dapx_event_source_init(&cm->events, obj, NULL);
 	cm->addr_event.source = &cm->events;
 	cm->route_event.source = &cm->events;
@@ -508,36 +513,118 @@ void dapx_cm_request_handed_over(struct dapx_cm *cm)
 		dapx_object_put(&cm->obj);
 }
 
-static struct dapx_ep *dapx_cm_make_candidate(struct dapx_cm *listener)
+static struct dapx_ep *dapx_cm_reserved_endpoint(struct dapx_cm *listener)
 {
 	struct dapx_ep *ep;
 
-	switch (listener->mode) {
-	case DAPX_LISTEN_RESERVED:
-		spin_lock_irq(&listener->lock);
-		ep = listener->reserved;
-		listener->reserved = NULL;
-		spin_unlock_irq(&listener->lock);
-		if (!ep)
-			return ERR_PTR(-EBUSY);
-		spin_lock_irq(&ep->lock);
-		dapx_ep_set_state(ep, DAPX_EP_PASSIVE_PENDING);
-		spin_unlock_irq(&ep->lock);
-		return ep;
-	case DAPX_LISTEN_TENTATIVE:
-		ep = dapx_ep_alloc(listener->obj.ctx, &listener->attr, false);
-		if (IS_ERR(ep))
-			return ep;
-		spin_lock_irq(&ep->lock);
-		ep->tentative = true;
-		dapx_ep_set_state(ep, DAPX_EP_TENTATIVE_PENDING);
-		spin_unlock_irq(&ep->lock);
-		kref_get(&ep->obj.kref);
-		dapx_object_publish(&ep->obj);
-		return ep;
-	default:
+	spin_lock_irq(&listener->lock);
+	ep = listener->reserved;
+	listener->reserved = NULL;
+	spin_unlock_irq(&listener->lock);
+	if (!ep)
 		return NULL;
+	spin_lock_irq(&ep->lock);
+	dapx_ep_set_state(ep, DAPX_EP_PASSIVE_PENDING);
+	spin_unlock_irq(&ep->lock);
+	return ep;
+}
+
+static struct dapx_ep *dapx_cm_tentative_endpoint(struct dapx_cm *listener)
+{
+	struct dapx_ep *ep;
+
+	ep = dapx_ep_alloc(listener->obj.ctx, &listener->attr, false);
+	if (IS_ERR(ep))
+		return ep;
+	spin_lock_irq(&ep->lock);
+	ep->tentative = true;
+	dapx_ep_set_state(ep, DAPX_EP_TENTATIVE_PENDING);
+	spin_unlock_irq(&ep->lock);
+	kref_get(&ep->obj.kref);
+	dapx_object_publish(&ep->obj);
+	return ep;
+}
+
+/* Unless somebody was quicker, and has answered it already. */
+static void dapx_cm_announce_request(struct dapx_cm *cm)
+{
+	struct dapx_cm *listener;
+	bool told;
+
+	spin_lock_irq(&cm->lock);
+	listener = cm->listener;
+	if (cm->state != DAPX_CM_REQUEST || !listener)
+		goto out;
+	spin_lock_nested(&listener->lock, SINGLE_DEPTH_NESTING);
+	/* Freed meanwhile: no event of it any more, and this request ends with it. */
+	told = !listener->closing;
+	if (told)
+		listener->unacked++;
+	spin_unlock(&listener->lock);
+	if (!told)
+		goto out;
+	cm->request_event.solicited = true;
+	cm->request_event.event = (struct dapx_event) {
+		.type = DAPX_EVENT_CONNECT_REQUEST,
+		.handle = listener->obj.handle,
+		.user_data = listener->obj.user_data,
+		.request = {
+			.cm = cm->obj.handle,
+			.ep = cm->candidate ? cm->candidate->obj.handle : 0,
+		},
+	};
+	dapx_evd_post(cm->evd, &cm->request_event);
+out:
+	spin_unlock_irq(&cm->lock);
+}
+
+/*
+ * Work in kernel threads for a process: what it allocates is the process' all the same. Undone
+ * by dapx_cm_charge_end().
+ */
+static struct mem_cgroup *dapx_cm_charge_begin(struct dapx_cm *cm, struct mem_cgroup **old)
+{
+	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(cm->obj.ctx->mm);
+
+	*old = set_active_memcg(memcg);
+	return memcg;
+}
+
+static void dapx_cm_charge_end(struct mem_cgroup *memcg, struct mem_cgroup *old)
+{
+	set_active_memcg(old);
+	mem_cgroup_put(memcg);
+}
+
+/* A failure is the peer's reject. */
+static void dapx_cm_furnish(struct work_struct *work)
+{
+	struct dapx_cm *cm = container_of(work, struct dapx_cm, furnish);
+	struct mem_cgroup *memcg, *old;
+	struct dapx_ep *ep;
+
+	memcg = dapx_cm_charge_begin(cm, &old);
+	ep = dapx_cm_tentative_endpoint(cm->listener);
+	dapx_cm_charge_end(memcg, old);
+	if (IS_ERR(ep)) {
+		dapx_cm_end_request(cm);
+	} else {
+		spin_lock_irq(&cm->lock);
+		cm->candidate = ep;
+		spin_unlock_irq(&cm->lock);
+		dapx_cm_unclaim_request(cm);
+		dapx_cm_announce_request(cm);
 	}
+	dapx_object_put(&cm->obj);
+}
+
+/* Takes back what was not begun, and waits for what was. True: the request is the caller's. */
+static bool dapx_cm_unfurnish(struct dapx_cm *cm)
+{
+	if (!cancel_work_sync(&cm->furnish))
+		return false;
+	dapx_object_put(&cm->obj);
+	return true;
 }
 
 /* A failure makes rdma_cm reject the request and destroy @id. */
@@ -547,9 +634,8 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	struct dapx_context *ctx = listener->obj.ctx;
 	const struct rdma_conn_param *conn = &event->param.conn;
 	const void *data = conn->private_data;
-	struct dapx_ep *ep;
+	struct dapx_ep *ep = NULL;
 	struct dapx_cm *cm;
-	bool told;
 	int ret;
 
 	/* A listener on every address is reached through other devices, too. */
@@ -569,14 +655,17 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 		ret = PTR_ERR(cm);
 		goto err_count;
 	}
-	ep = dapx_cm_make_candidate(listener);
-	if (IS_ERR(ep)) {
-		ret = PTR_ERR(ep);
-		dapx_object_abort(&cm->obj);
-		goto err_count;
+	if (listener->mode == DAPX_LISTEN_RESERVED) {
+		ep = dapx_cm_reserved_endpoint(listener);
+		if (!ep) {
+			ret = -EBUSY;
+			dapx_object_abort(&cm->obj);
+			goto err_count;
+		}
 	}
 	cm->candidate = ep;
-	cm->state = DAPX_CM_REQUEST;
+	/* As one that is being answered, until its endpoint is made. */
+	cm->state = listener->mode == DAPX_LISTEN_TENTATIVE ? DAPX_CM_ATTACHED : DAPX_CM_REQUEST;
 	cm->obj.user_data = listener->obj.user_data;
 	cm->responder_resources = conn->responder_resources;
 	cm->initiator_depth = conn->initiator_depth;
@@ -596,24 +685,18 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	cm->listener = listener;
 	kref_get(&listener->evd->obj.kref);
 	cm->evd = listener->evd;
-
-	cm->request_event.solicited = true;
-	cm->request_event.event = (struct dapx_event) {
-		.type = DAPX_EVENT_CONNECT_REQUEST,
-		.handle = listener->obj.handle,
-		.user_data = listener->obj.user_data,
-		.request = { .cm = cm->obj.handle, .ep = ep ? ep->obj.handle : 0 },
-	};
 	spin_lock_irq(&listener->lock);
 	list_add_tail(&cm->entry, &listener->requests);
-	/* Freed meanwhile: no event of it any more, and this request ends with it. */
-	told = !listener->closing;
-	if (told)
-		listener->unacked++;
 	spin_unlock_irq(&listener->lock);
 	dapx_object_publish(&cm->obj);
-	if (told)
-		dapx_evd_post(listener->evd, &cm->request_event);
+
+	if (listener->mode == DAPX_LISTEN_TENTATIVE) {
+		/* Not here, where everybody's requests wait for the next. */
+		kref_get(&cm->obj.kref);
+		dapx_object_queue_work(&cm->obj, &cm->furnish);
+	} else {
+		dapx_cm_announce_request(cm);
+	}
 	return 0;
 
 err_count:
@@ -623,17 +706,15 @@ err_count:
 	return ret;
 }
 
-/* Callbacks run in a kernel thread: what they allocate is the process' all the same. */
 static int dapx_cm_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 			   struct rdma_cm_event *event)
 {
-	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(listener->obj.ctx->mm);
-	struct mem_cgroup *old = set_active_memcg(memcg);
+	struct mem_cgroup *memcg, *old;
 	int ret;
 
+	memcg = dapx_cm_charge_begin(listener, &old);
 	ret = dapx_cm_new_request(listener, id, event);
-	set_active_memcg(old);
-	mem_cgroup_put(memcg);
+	dapx_cm_charge_end(memcg, old);
 	return ret;
 }
 
@@ -742,13 +823,16 @@ static void dapx_cm_destroy_listener(struct dapx_cm *listener)
 		spin_unlock_irq(&listener->lock);
 		if (!cm)
 			break;
+		ours = dapx_cm_unfurnish(cm);
 		spin_lock_irq(&cm->lock);
 		/* Without a listener: it was taken in this moment. */
-		ours = cm->state == DAPX_CM_REQUEST && cm->listener;
-		if (ours)
-			cm->state = DAPX_CM_ATTACHED;
-		else if (cm->listener)
-			cm->orphan = true;
+		if (!ours && cm->listener) {
+			ours = cm->state == DAPX_CM_REQUEST;
+			if (ours)
+				cm->state = DAPX_CM_ATTACHED;
+			else
+				cm->orphan = true;
+		}
 		spin_unlock_irq(&cm->lock);
 		if (ours)
 			dapx_cm_end_request(cm);
@@ -991,6 +1075,9 @@ static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cm
 	cm->mode = cmd->mode;
 	cm->attr = cmd->attr;
 	cm->backlog = cmd->backlog ? cmd->backlog : dapx_max_backlog;
+	if (cm->mode == DAPX_LISTEN_TENTATIVE)
+		cm->backlog = min_t(u32, cm->backlog,
+				    DAPX_MAX_TENTATIVE_MEMORY / dapx_ep_memory(&cm->attr) + 1);
 	/* Before: requests may come before rdma_listen() returns. */
 	WRITE_ONCE(cm->state, DAPX_CM_LISTENING);
 	ret = rdma_listen(cm->id, min_t(u32, cm->backlog, INT_MAX));
@@ -1216,9 +1303,6 @@ static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
 		return ret;
 	}
 
-	/* Its first callback may be about to announce it, in the EVD that it leaves. */
-	rdma_lock_handler(cm->id);
-	rdma_unlock_handler(cm->id);
 	dapx_cm_leave_listener(cm);
 
 	spin_lock_irq(&cm->lock);

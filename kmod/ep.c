@@ -616,14 +616,41 @@ int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr
 	return 0;
 }
 
+/* Where an endpoint's rings are, and with them how large the memory is. */
+struct dapx_ep_plan {
+	u32 send_stride, recv_stride;
+	u32 recv_off;
+	size_t size;
+};
+
+static void dapx_ep_plan(struct dapx_ep_plan *plan, const struct dapx_ep_attr *attr)
+{
+	plan->send_stride = dapx_send_stride(attr->max_send_sge, attr->max_inline);
+	plan->recv_stride = dapx_recv_stride(attr->max_recv_sge);
+	plan->recv_off = DAPX_EP_ENTRIES_OFF +
+			 roundup_pow_of_two(attr->send_depth) * plan->send_stride;
+	plan->size = plan->recv_off;
+	if (attr->recv_depth)
+		plan->size += roundup_pow_of_two(attr->recv_depth) * plan->recv_stride;
+}
+
+/* What an endpoint with @attr takes at least. */
+size_t dapx_ep_memory(const struct dapx_ep_attr *attr)
+{
+	struct dapx_ep_plan plan;
+
+	dapx_ep_plan(&plan, attr);
+	return sizeof(struct dapx_ep) + plan.size +
+	       (attr->send_depth + attr->recv_depth) * sizeof(struct dapx_slot);
+}
+
 /* Rings and slots, without PD, EVDs and queue pair. @attr is checked. */
 struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_attr *attr,
 			      bool srq)
 {
-	u32 recv_off, send_stride, recv_stride = 0;
+	struct dapx_ep_plan plan;
 	struct dapx_object *obj;
 	struct dapx_ep *ep;
-	size_t size;
 	bool xrc;
 	int ret;
 
@@ -652,14 +679,8 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	ep->attr.send_depth = roundup_pow_of_two(attr->send_depth);
 	if (attr->recv_depth)
 		ep->attr.recv_depth = roundup_pow_of_two(attr->recv_depth);
-	send_stride = dapx_send_stride(attr->max_send_sge, attr->max_inline);
-	recv_off = DAPX_EP_ENTRIES_OFF + ep->attr.send_depth * send_stride;
-	size = recv_off;
-	if (attr->recv_depth) {
-		recv_stride = dapx_recv_stride(attr->max_recv_sge);
-		size += (size_t)ep->attr.recv_depth * recv_stride;
-	}
-	ep->ring = dapx_ring_create(ctx, size);
+	dapx_ep_plan(&plan, attr);
+	ep->ring = dapx_ring_create(ctx, plan.size);
 	if (IS_ERR(ep->ring)) {
 		ret = PTR_ERR(ep->ring);
 		ep->ring = NULL;
@@ -668,7 +689,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	ep->state_word = ep->ring->va + DAPX_EP_STATE_OFF;
 
 	dapx_ring_view_init(&ep->sq.view, ep->ring, DAPX_EP_SEND_CONTROL_OFF, DAPX_EP_ENTRIES_OFF,
-			    ep->attr.send_depth, send_stride, &ep->send_layout);
+			    ep->attr.send_depth, plan.send_stride, &ep->send_layout);
 	xrc = attr->flags & DAPX_EP_XRC;
 	ret = dapx_workq_init(&ep->sq, xrc ? &dapx_xrc_send_ops : &dapx_send_ops, ep,
 			      attr->max_send_sge, xrc ? 0 : attr->max_inline);
@@ -677,8 +698,9 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	if (ret)
 		goto err;
 	if (attr->recv_depth) {
-		dapx_ring_view_init(&ep->rq.view, ep->ring, DAPX_EP_RECV_CONTROL_OFF, recv_off,
-				    ep->attr.recv_depth, recv_stride, &ep->recv_layout);
+		dapx_ring_view_init(&ep->rq.view, ep->ring, DAPX_EP_RECV_CONTROL_OFF,
+				    plan.recv_off, ep->attr.recv_depth, plan.recv_stride,
+				    &ep->recv_layout);
 		ret = dapx_workq_init(&ep->rq, &dapx_recv_ops, ep, attr->max_recv_sge, 0);
 		if (ret)
 			goto err;

@@ -642,6 +642,45 @@ TEST_F(cm, backlog)
 	EXPECT_EQ(BACKLOG - 1, CM_QUERY(&self->b, listener.cm).out_requests);
 }
 
+/* What peers make a listener's process allocate has a limit in bytes as well. */
+TEST_F(cm, tentative_memory)
+{
+	enum { TRIED = 12, MEMORY = 16 << 20 };
+	struct dapx_cm_listen mode = { .mode = DAPX_LISTEN_TENTATIVE };
+	const struct dapx_query_device *limits = &self->b.limits;
+	unsigned int requests = 0, rejected = 0, entry, i;
+	struct listener listener;
+	struct dapx_event event;
+	struct ep ep[TRIED];
+
+	mode.attr = (struct dapx_ep_attr) {
+		.send_depth = limits->out_max_send_depth,
+		.recv_depth = limits->out_max_recv_depth,
+		.max_send_sge = 1, .max_recv_sge = 1,
+	};
+	OK(listener_open_as(&self->b, &mode, &listener));
+	for (i = 0; i < TRIED; i++) {
+		OK(ep_create(&self->a, &ep[i]));
+		OK(ep_connect(&ep[i], &listener));
+	}
+	while (requests + rejected < TRIED) {
+		if (evd_poll(&self->b.conn, &event))
+			requests++;
+		else if (evd_poll(&self->a.conn, &event))
+			rejected++;
+		else
+			sleep_ms(1);
+	}
+	entry = sizeof(struct dapx_send_wr) + sizeof(struct dapx_recv_wr);
+	EXPECT_LT(0, requests);
+	EXPECT_LT(0, rejected);
+	EXPECT_GE(MEMORY, (requests - 1) * limits->out_max_send_depth * entry);
+	test_cmd(cm_ack, self->b.fd, .cm = listener.cm, .events = requests);
+	OK(listener_close(&listener));
+	for (i = 0; i < TRIED; i++)
+		OK(ep_destroy(&ep[i]));
+}
+
 /* ---- requests that become ids of their own ---- */
 
 #define TAKE(host, cm_, evd_, data)					\

@@ -1508,7 +1508,7 @@ enum dapx_listen_mode {
  * @cm: handle, BOUND
  * @mode: enum dapx_listen_mode
  * @backlog: requests that may wait for an answer; more are rejected; 0 for the
- *	module's limit
+ *	module's limit. TENTATIVE: fewer if their endpoints would take more than 16 MiB
  * @ep: RESERVED: the endpoint; else 0
  * @attr: TENTATIVE: sizes of the endpoints; else zero
  * @__reserved: Must be 0
