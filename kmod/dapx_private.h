@@ -126,7 +126,7 @@ extern unsigned int dapx_initial_index;
 struct dapx_device {
 	struct kref kref;
 	struct ib_device *ibdev;	/* valid until @contexts is empty for good */
-	char name[IB_DEVICE_NAME_MAX];	/* as it is now; for people */
+	char name[IB_DEVICE_NAME_MAX];	/* dapx_devices_lock; without, for people */
 	struct list_head entry;		/* dapx_devices */
 	struct list_head contexts;	/* dapx_devices_lock */
 	struct ib_event_handler event_handler;

@@ -184,7 +184,7 @@ int dapx_device_attach(struct dapx_context *ctx, const char *name)
 		goto out;
 	}
 	list_for_each_entry(dev, &dapx_devices, entry) {
-		if (strcmp(dev_name(&dev->ibdev->dev), name) ||
+		if (strcmp(dev->name, name) ||
 		    !rdma_dev_access_netns(dev->ibdev, ctx->net))
 			continue;
 		if (!dapx_driver_is_safe(dev->ibdev->ops.driver_id)) {
@@ -327,7 +327,9 @@ int dapx_cmd_query_device(struct dapx_ucmd *ucmd)
 	if (rc)
 		return rc;
 
-	strscpy_pad(cmd->out_device, dev_name(&dev->ibdev->dev), sizeof(cmd->out_device));
+	mutex_lock(&dapx_devices_lock);
+	strscpy_pad(cmd->out_device, dev->name, sizeof(cmd->out_device));
+	mutex_unlock(&dapx_devices_lock);
 	cmd->out_caps = dapx_device_caps(dev);
 	cmd->out_node_guid = (__force u64)dev->ibdev->node_guid;
 	cmd->out_max_mr_size = attrs->max_mr_size;

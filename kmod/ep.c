@@ -906,7 +906,7 @@ static void dapx_ep_drain(struct dapx_ep *ep)
 				   ep->recv_cq ? 1 : HZ);
 		if (time_after(jiffies, end)) {
 			pr_warn_ratelimited("dapx: %s does not flush qp 0x%x\n",
-					    dev_name(&ep->qp->device->dev), ep->qp->qp_num);
+					    ep->obj.ctx->dev->name, ep->qp->qp_num);
 			break;
 		}
 	}

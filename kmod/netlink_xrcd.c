@@ -7,7 +7,9 @@
  * there all the time is told once, and nothing is looked for that may be gone.
  */
 #include <linux/dcache.h>
+#include <linux/fs_struct.h>
 #include <linux/limits.h>
+#include <linux/mount.h>
 #include <linux/slab.h>
 
 #include "netlink.h"
@@ -140,6 +142,21 @@ static u32 dapx_xrcd_count(const struct list_head *list)
 	return count;
 }
 
+/* A path in another mount namespace, or outside of one's root, is not shown. A memfd has none. */
+static bool dapx_xrcd_shows_path(const struct dapx_xrcd_dump *dump)
+{
+	const struct path *path = &dump->domain->path;
+	struct path root;
+	bool shows;
+
+	if (dump->reader.all || (path->dentry->d_op && path->dentry->d_op->d_dname))
+		return true;
+	get_fs_root(current->fs, &root);
+	shows = path_is_under(path, &root);
+	path_put(&root);
+	return shows;
+}
+
 /* What is told of a domain once. */
 static int dapx_xrcd_put_head(struct dapx_xrcd_dump *dump)
 {
@@ -149,8 +166,9 @@ static int dapx_xrcd_put_head(struct dapx_xrcd_dump *dump)
 	u32 qps = 0;
 
 	if (domain->path.mnt) {
-		path = d_path(&domain->path, dump->path, PATH_MAX);
-		if (nla_put_string(skb, DAPX_XRCD_ATTR_PATH, IS_ERR(path) ? "" : path))
+		path = dapx_xrcd_shows_path(dump) ?
+		       d_path(&domain->path, dump->path, PATH_MAX) : NULL;
+		if (nla_put_string(skb, DAPX_XRCD_ATTR_PATH, IS_ERR_OR_NULL(path) ? "" : path))
 			return -EMSGSIZE;
 	}
 	dapx_xrc_qps_each(domain, 0, dump->reader.user, dapx_xrcd_count_qp, &qps);

@@ -1054,6 +1054,7 @@ static int dapx_xrc_qp_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *e
 	WRITE_ONCE(qp->answered_at, 0);
 	switch (event->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:

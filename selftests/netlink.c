@@ -615,6 +615,40 @@ struct shared {
 	__u32 qp_num;
 };
 
+static int own_mounts(void)
+{
+	return unshare(CLONE_NEWUSER | CLONE_NEWNS);
+}
+
+static int mounts_of_root(void)
+{
+	return unshare(CLONE_NEWNS);
+}
+
+/* A name that means something else, or nothing, where the reader is. */
+TEST_F(netlink, path_in_another_mount_namespace)
+{
+	struct shared *theirs;
+	pid_t pid;
+
+	theirs = mmap(NULL, sizeof(*theirs), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, theirs);
+	pid = neighbour(self->file, &theirs->srq, &theirs->qp_num);
+	ASSERT_LT(0, pid) TH_LOG("%s", why());
+	OK(dump_as(self->list, NOBODY, NULL));
+	ASSERT_EQ(1, self->list->num);
+	EXPECT_STREQ(self->name, self->list->domain[0].path);
+	OK(dump_as(self->list, NOBODY, own_mounts));
+	ASSERT_EQ(1, self->list->num);
+	EXPECT_TRUE(self->list->domain[0].has_path);
+	EXPECT_STREQ("", self->list->domain[0].path);
+	/* Who may, sees all. */
+	OK(dump_as(self->list, 0, mounts_of_root));
+	EXPECT_STREQ(self->name, self->list->domain[0].path);
+	end(pid);
+}
+
 TEST_F(netlink, users)
 {
 	struct shared *theirs;

@@ -71,7 +71,7 @@ std::string path_text(const Domain& domain)
 {
     if (!domain.path)
         return "(no file)";
-    return domain.path->empty() ? "(path too long)" : printable(*domain.path);
+    return domain.path->empty() ? "(path not visible)" : printable(*domain.path);
 }
 
 struct Hidden {

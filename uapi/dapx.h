@@ -2162,8 +2162,9 @@ enum dapx_object_attr {
  * @DAPX_XRCD_ATTR_DEVICE: string: name of the RDMA device
  * @DAPX_XRCD_ATTR_PATH: string: the file, by the name it was found by when the domain
  *	was made, or that it was given since, as the reader sees it: as in /proc/self/maps,
- *	with " (deleted)" behind one that is gone. Empty: longer than PATH_MAX. Without
- *	it the domain is of no file
+ *	with " (deleted)" behind one that is gone. Empty: longer than PATH_MAX, or, without
+ *	CAP_NET_ADMIN, not below the reader's root or of another mount namespace. Without it
+ *	the domain is of no file
  * @DAPX_XRCD_ATTR_PARTIAL: flag: only what belongs to the reader's user is told
  * @DAPX_XRCD_ATTR_OPENS: u32: how often it is open
  * @DAPX_XRCD_ATTR_SRQS: u32: its shared receive queues

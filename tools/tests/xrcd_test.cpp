@@ -57,7 +57,7 @@ TEST(Xrcd, SeveralAndWhatIsHidden)
               "        -      1  -\n"
               "  hidden, of other users: 3 opens, 1 SRQ, 0 QPs; shown with CAP_NET_ADMIN\n"
               "\n"
-              "(path too long) on rxe0\n");
+              "(path not visible) on rxe0\n");
     // What went meanwhile is not missing.
     partial.total_opens = 0;
     EXPECT_EQ(xrcd_json({partial})[0]["hidden"]["opens"], 0);
