@@ -7,7 +7,8 @@
  * is made unspoilt and must succeed: so it was the one thing that was refused.
  *
  * check-abi-coverage reads this file: each command needs a scene of its name,
- * and each member of its struct a row of REJECT...() or ANY().
+ * and each member of its struct a row of REJECT...() or ANY(). fuzz.c includes
+ * it, for the scenes alone.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -2174,6 +2175,8 @@ FIXTURE_VARIANT_ADD(cmd, xrc_qp_query)
 FIXTURE_VARIANT_ADD(cmd, xrc_qp_query_other)
 	SCENE(xrc_qp_query_other, xrc_qp_query, XRC_QP_QUERY, xrc_qp_query_other, OUTS);
 
+#ifndef DAPX_SCENES_ONLY
+
 /* Sets up the scene, and puts the good call into @cmd. */
 #define SET_SCENE()							\
 	({								\
@@ -2448,3 +2451,5 @@ TEST(unknown_command)
 }
 
 TEST_HARNESS_MAIN
+
+#endif /* DAPX_SCENES_ONLY */
