@@ -30,7 +30,7 @@ int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_at
 	case DAPX_QP_RTR:
 		if (step->dest_qp_num >= BIT(24) || step->rq_psn >= BIT(24) ||
 		    step->path_mtu < IB_MTU_256 || step->path_mtu > IB_MTU_4096 ||
-		    step->min_rnr_timer > 31 || step->sl > 15 ||
+		    step->min_rnr_timer > 31 || step->sl > 15 || step->flow_label >= BIT(20) ||
 		    step->max_dest_rd_atomic > min(ibdev->attrs.max_qp_rd_atom, U8_MAX))
 			return -EINVAL;
 		/* Not before INIT. */
@@ -50,8 +50,8 @@ int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_at
 		rdma_ah_set_port_num(&attr->ah_attr, port);
 		rdma_ah_set_sl(&attr->ah_attr, step->sl);
 		rdma_ah_set_dlid(&attr->ah_attr, step->dlid);
-		rdma_ah_set_grh(&attr->ah_attr, &dgid, 0, step->sgid_index, step->hop_limit,
-				step->traffic_class);
+		rdma_ah_set_grh(&attr->ah_attr, &dgid, step->flow_label, step->sgid_index,
+				step->hop_limit, step->traffic_class);
 		*mask = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
 			IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER;
 		return 0;

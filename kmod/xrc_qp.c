@@ -1000,6 +1000,7 @@ static int dapx_xrc_qp_modify(struct dapx_xrc_qp *qp, const struct dapx_qp_attr 
 			.sgid_index = step->sgid_index,
 			.hop_limit = step->hop_limit,
 			.traffic_class = step->traffic_class,
+			.flow_label = step->flow_label,
 			.sl = step->sl,
 			.path_mtu = step->path_mtu,
 			.min_rnr_timer = step->min_rnr_timer,

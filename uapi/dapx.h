@@ -1252,6 +1252,7 @@ enum dapx_qp_state {
  * @retry_count: RTS: 0 to 7
  * @rnr_retry: RTS: 0 to 7; 7 for without end
  * @__reserved: Must be 0
+ * @flow_label: RTR: 20 bits
  *
  * What a state has no use for is not looked at.
  */
@@ -1275,7 +1276,8 @@ struct dapx_qp_attr {
 	__u8 timeout;
 	__u8 retry_count;
 	__u8 rnr_retry;
-	__u8 __reserved[6];
+	__u8 __reserved[2];
+	__u32 flow_label;
 };
 
 /**

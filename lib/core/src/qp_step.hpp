@@ -31,6 +31,7 @@ namespace dapx::detail {
     step.sgid_index = path.sgid_index;
     step.hop_limit = path.hop_limit;
     step.traffic_class = path.traffic_class;
+    step.flow_label = path.flow_label;
     step.sl = path.sl;
     step.path_mtu = path.path_mtu;
     step.min_rnr_timer = path.min_rnr_timer;
@@ -63,6 +64,7 @@ namespace dapx::detail {
         .path_mtu = qp.path_mtu,
         .min_rnr_timer = qp.min_rnr_timer,
         .max_dest_rd_atomic = qp.max_dest_rd_atomic,
+        .flow_label = qp.flow_label,
     };
     std::ranges::copy(qp.dgid, path.dgid.begin());
     return path;

@@ -104,6 +104,7 @@ int check_step(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int attr_ma
             step.sgid_index = attr.ah_attr.grh.sgid_index;
             step.hop_limit = attr.ah_attr.grh.hop_limit;
             step.traffic_class = attr.ah_attr.grh.traffic_class;
+            step.flow_label = attr.ah_attr.grh.flow_label;
         }
         break;
     default:

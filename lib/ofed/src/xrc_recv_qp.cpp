@@ -42,6 +42,7 @@ void fill_in(ibv_qp_attr& attr, const core::XrcQpInfo& info) noexcept
     attr.ah_attr.grh.sgid_index = info.path.sgid_index;
     attr.ah_attr.grh.hop_limit = info.path.hop_limit;
     attr.ah_attr.grh.traffic_class = info.path.traffic_class;
+    attr.ah_attr.grh.flow_label = info.path.flow_label;
     std::memcpy(attr.ah_attr.grh.dgid.raw, info.path.dgid.data(), info.path.dgid.size());
     // What it has, whatever was asked for.
     attr.cap = {.max_send_wr = 1,

@@ -36,6 +36,7 @@ struct ReadyToReceive {
     std::uint8_t path_mtu = 3; ///< 1 for 256 bytes to 5 for 4096
     std::uint8_t min_rnr_timer = 12;
     std::uint16_t max_dest_rd_atomic = 1;
+    std::uint32_t flow_label = 0; ///< 20 bits
 };
 
 /// How to send to it. Source: struct dapx_qp_attr, RTS.
