@@ -68,6 +68,7 @@ struct destruction {
 	int fd;
 	struct dapx_free cmd;
 	pthread_t thread;
+	pid_t tid;
 	bool ended;
 	int error;
 };
@@ -76,6 +77,7 @@ static void *destroys(void *arg)
 {
 	struct destruction *d = arg;
 
+	__atomic_store_n(&d->tid, gettid(), __ATOMIC_RELEASE);
 	d->error = _test_cmd_free(d->fd, &d->cmd) ? errno : 0;
 	__atomic_store_n(&d->ended, true, __ATOMIC_RELEASE);
 	return NULL;
@@ -775,7 +777,7 @@ TEST_F(destroy, events_acknowledged_first)
 
 	OK(resolved(&self->a, &self->b, 7, true, &cm));
 	d = destroy_begin(&self->a, cm, 0);
-	EXPECT_FALSE(destroy_ended(d, GLANCE_MS));
+	OK(await_asleep(&d->tid, DAPX_FREE));
 	ACK(&self->a, cm, 1);
 	EXPECT_FALSE(destroy_ended(d, GLANCE_MS));
 	EXPECT_EQ(1, CM_QUERY(&self->a, cm).out_unacked);
@@ -795,7 +797,7 @@ TEST_F(destroy, interrupted_changes_nothing)
 	OK(resolved(&self->a, &self->b, 7, false, &cm));
 	OK(snapshot_take(self->a.fd, &before));
 	d = destroy_begin(&self->a, cm, 0);
-	EXPECT_FALSE(destroy_ended(d, GLANCE_MS));
+	OK(await_asleep(&d->tid, DAPX_FREE));
 	ASSERT_EQ(0, pthread_kill(d->thread, SIGUSR1));
 	ASSERT_EQ(EINTR, destroy_end(d));
 	OK(snapshot_take(self->a.fd, &after));
@@ -834,7 +836,8 @@ TEST_F(destroy, several_wait)
 	for (i = 0; i < N; i++)
 		d[i] = destroy_begin(&self->a, cm, 0);
 	for (i = 0; i < N; i++)
-		EXPECT_FALSE(destroy_ended(d[i], GLANCE_MS));
+		OK(await_asleep(&d[i]->tid, DAPX_FREE));
+	EXPECT_FALSE(destroy_ended(d[0], GLANCE_MS));
 	ACK(&self->a, cm, 1);
 	for (i = 0; i < N; i++) {
 		int error = destroy_end(d[i]);

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,11 +55,20 @@ unsigned int count(unsigned int usual, unsigned int full)
 	return scaled < 1 ? 1 : scaled;
 }
 
+bool in_virtual_time(void)
+{
+	const char *time = getenv("DAPX_TIME");
+
+	return time && !strcmp(time, "virtual");
+}
+
 unsigned int patience_ms(void)
 {
-	const char *kernel = getenv("DAPX_KERNEL");
+	const char *time = getenv("DAPX_TIME");
 
-	return kernel && !strcmp(kernel, "debug") ? 60000 : 15000;
+	if (!time || !strcmp(time, "real"))
+		return 120000;
+	return on_debug_kernel() ? 60000 : 15000;
 }
 
 __u64 now_ns(void)
@@ -113,6 +123,33 @@ void moment_fell(struct moment *moment, bool too_late)
 		moment->longest_us = us + us / 4 + 1;
 }
 
+int await_asleep(const pid_t *tid, unsigned long request)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+	char path[64];
+
+	for (;;) {
+		pid_t id = __atomic_load_n(tid, __ATOMIC_ACQUIRE);
+		unsigned long number, argument;
+		const char *line = NULL;
+
+		if (id) {
+			snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", id);
+			line = read_line(path);
+		}
+		/* Of one that sleeps: the number of the call and its arguments. */
+		if (line && sscanf(line, "%lu %*x %lx", &number, &argument) == 2 &&
+		    number == SYS_ioctl && argument == request)
+			return 0;
+		if (now_ns() > deadline) {
+			errno = ETIMEDOUT;
+			return because("the thread does not wait in its command: %s",
+				       line ?: "it is not there");
+		}
+		sleep_ms(1);
+	}
+}
+
 void spin(unsigned int turns)
 {
 	while (turns--)
@@ -136,6 +173,13 @@ bool on_siw(void)
 	const char *rdma = getenv("RDMA");
 
 	return rdma && !strcmp(rdma, "siw");
+}
+
+bool on_debug_kernel(void)
+{
+	const char *kernel = getenv("DAPX_KERNEL");
+
+	return kernel && !strcmp(kernel, "debug");
 }
 
 const char *read_line(const char *path)
@@ -1072,7 +1116,8 @@ int rdma_resources(char text[512])
 
 int await_resources(const char *text)
 {
-	__u64 deadline = in_ms(PATIENCE_MS);
+	/* An id that a peer does not answer is the CM's for a minute. */
+	__u64 deadline = in_ms(in_virtual_time() ? 120000 : PATIENCE_MS);
 	char now[512];
 
 	for (;;) {

@@ -98,7 +98,12 @@ const char *why(void);
 /* How often to do something: @usual times DAPX_SCALE, or @full if that is "full". */
 unsigned int count(unsigned int usual, unsigned int full);
 
-/* A debug kernel under emulation is slow. */
+/*
+ * Whether the clock counts what this machine does, so that a limit on how long something
+ * takes means something; else a busy host decides.
+ */
+bool in_virtual_time(void);
+/* A debug kernel under emulation is slow, and a host that is busy. */
 unsigned int patience_ms(void);
 __u64 now_ns(void);
 __u64 in_ms(unsigned int ms);
@@ -117,12 +122,18 @@ struct moment {
 int moment_start(struct moment *moment);
 void moment_await(struct moment *moment);
 void moment_fell(struct moment *moment, bool too_late);
+/*
+ * Waits until the thread of this process whose gettid() is, or comes to be, in @tid sleeps
+ * in this command. Who has said that it is about to give it may not have got there.
+ */
+int await_asleep(const pid_t *tid, unsigned long request);
 /* For a moment, of which sleeping would be too long. */
 void spin(unsigned int turns);
 /* Numbers for choosing moments and data; print the seed to see a run again. */
 __u32 dice(void);
 
 bool on_siw(void);
+bool on_debug_kernel(void);
 /* First line of a file; NULL without it. Static buffer. */
 const char *read_line(const char *path);
 int write_line(const char *path, const char *text);

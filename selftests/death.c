@@ -25,7 +25,7 @@
 #define TEST_TIMEOUT_DEFAULT 3000
 
 /* It lives this long at most, or from its first connection on. */
-#define LIFE_MS (PATIENCE_MS / 100)
+#define LIFE_MS (on_debug_kernel() ? 600 : 150)
 #define PEERS 12
 #define RECEIVES 8
 /* Few, so that a peer that asks somebody who is gone hears of it soon. */
@@ -734,8 +734,10 @@ static int kill_at_any_moment(struct _test_data_death *self, enum survivor survi
 		OK(kill_at_any_moment(self, survivor));			\
 		EXPECT_LT(0, self->established);			\
 		EXPECT_EQ(self->established, self->ended);		\
-		/* The odd one, where a machine stands still. */	\
-		EXPECT_GE(self->established / 100 + 1, self->given_up);	\
+		/* The odd one, whose reject got lost. */		\
+		if (in_virtual_time())					\
+			EXPECT_GE(self->established / 100 + 1,		\
+				  self->given_up);			\
 		ALL_IS_AS_BEFORE();					\
 	})
 

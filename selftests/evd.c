@@ -231,7 +231,7 @@ struct waiter {
 	__u64 deadline;
 	int error;
 	__u32 events;
-	bool started;
+	pid_t tid;
 	bool ended;
 };
 
@@ -249,7 +249,7 @@ static void *waits(void *arg)
 {
 	struct waiter *waiter = arg;
 
-	set(&waiter->started);
+	__atomic_store_n(&waiter->tid, gettid(), __ATOMIC_RELEASE);
 	waiter->error = wait_events(waiter->evd, waiter->threshold,
 				    waiter->deadline, &waiter->events) ?
 			errno : 0;
@@ -259,13 +259,11 @@ static void *waits(void *arg)
 
 #define START(waiter, thread)						\
 	({								\
-		(waiter)->started = false;				\
+		(waiter)->tid = 0;					\
 		(waiter)->ended = false;				\
 		ASSERT_EQ(0, pthread_create(thread, NULL, waits,	\
 					    waiter));			\
-		while (!has(&(waiter)->started))				\
-			sleep_ms(1);					\
-		sleep_ms(20);						\
+		OK(await_asleep(&(waiter)->tid, DAPX_EVD_WAIT));	\
 	})
 
 TEST_F(evd, wakes_at_threshold)
@@ -277,7 +275,7 @@ TEST_F(evd, wakes_at_threshold)
 	START(&waiter, &thread);
 	OK(post(&self->evd, 0));
 	OK(post(&self->evd, 1));
-	sleep_ms(50);
+	sleep_ms(GLANCE_MS);
 	EXPECT_FALSE(has(&waiter.ended));
 	OK(post(&self->evd, 2));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
@@ -626,7 +624,7 @@ TEST_F(evd, resized_under_waiter)
 	START(&waiter, &thread);
 	OK(post(&self->evd, 0));
 	test_cmd(evd_resize, self->a.fd, .evd = self->evd.handle, .depth = 64);
-	sleep_ms(20);
+	sleep_ms(GLANCE_MS);
 	EXPECT_FALSE(has(&waiter.ended));
 	OK(post(&self->evd, 1));
 	ASSERT_EQ(0, pthread_join(thread, NULL));

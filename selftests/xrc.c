@@ -543,10 +543,13 @@ TEST_F(xrc, full_evd)
 TEST_F(xrc, memory_freed_under_writes)
 {
 	unsigned int n = count(20, 300), i, j, refused = 0;
+	struct moment moment = { .longest_us = 10000 };
 	static __u8 copy[65536];
 	struct dapx_event event;
 
-	for (i = 0; i < n; i++) {
+	/* A few more, if none of them happened to be refused in the middle. */
+	for (i = 0; i < n || (!refused && i < n + 30); i++) {
+		unsigned int before = refused;
 		struct dapx_mr_create mr = {
 			.flags = DAPX_MR_XRC, .pd = self->r[1].pd,
 			.addr = (uintptr_t)self->r[1].mem, .length = 65536,
@@ -566,7 +569,7 @@ TEST_F(xrc, memory_freed_under_writes)
 				.remote_addr = mr.addr, .rkey = mr.out_rkey,
 			}, &sge));
 		}
-		usleep(dice() % 10000);
+		usleep(dice() % moment.longest_us);
 		test_cmd(free, self->r[1].fd, .handle = mr.out_mr);
 		memcpy(copy, self->r[1].mem, sizeof(copy));
 		for (j = 0; j < 8; j++) {
@@ -574,6 +577,7 @@ TEST_F(xrc, memory_freed_under_writes)
 			if (event.completion.status == DAPX_STATUS_REMOTE_ACCESS)
 				refused++;
 		}
+		moment_fell(&moment, refused == before);
 		EXPECT_FALSE(memcmp(copy, self->r[1].mem, sizeof(copy)));
 		OK(ep_destroy(&ep));
 		test_cmd(xrc_qp_unregister, self->r[1].fd,
@@ -581,7 +585,7 @@ TEST_F(xrc, memory_freed_under_writes)
 		evd_drain(&self->a.conn);
 		evd_drain(&self->r[1].conn);
 	}
-	TH_LOG("%u of %u were refused in the middle", refused, n);
+	TH_LOG("%u of %u were refused in the middle", refused, i);
 	EXPECT_LT(0, refused);
 }
 
