@@ -15,8 +15,12 @@
 #define DAPX_EP_RECV_CONTROL_OFF (DAPX_EP_SEND_CONTROL_OFF + DAPX_RING_CONTROL_SIZE)
 #define DAPX_EP_ENTRIES_OFF (DAPX_EP_RECV_CONTROL_OFF + DAPX_RING_CONTROL_SIZE)
 
-/* More than any device takes to flush; after it the queue pair is destroyed undrained. */
-#define DAPX_DRAIN_TIMEOUT (5 * HZ)
+/*
+ * A device that flushes nothing for so long never will; then the queue pair is destroyed
+ * undrained. It is counted in ticks that were seen: a machine that stood still, as a guest
+ * may, has no device that hangs.
+ */
+#define DAPX_DRAIN_TICKS (5 * HZ)
 
 static struct dapx_ep *dapx_ep_of(struct dapx_object *obj)
 {
@@ -893,18 +897,24 @@ void dapx_ep_stop(struct dapx_ep *ep)
 	dapx_ep_qp_to_error(ep);
 }
 
+static int dapx_ep_outstanding(struct dapx_ep *ep)
+{
+	return atomic_read(&ep->sq.outstanding) + atomic_read(&ep->rq.outstanding);
+}
+
 /* Bounded: a device that does not flush must not hold up a process' end. */
 static void dapx_ep_drain(struct dapx_ep *ep)
 {
-	unsigned long end = jiffies + DAPX_DRAIN_TIMEOUT;
+	int left = dapx_ep_outstanding(ep), before;
+	unsigned int ticks = 0;
 
-	while (atomic_read(&ep->sq.outstanding) || atomic_read(&ep->rq.outstanding)) {
+	while (left) {
 		dapx_ep_fetch(ep);
-		wait_event_timeout(ep->drained,
-				   !atomic_read(&ep->sq.outstanding) &&
-				   !atomic_read(&ep->rq.outstanding),
-				   ep->recv_cq ? 1 : HZ);
-		if (time_after(jiffies, end)) {
+		wait_event_timeout(ep->drained, !dapx_ep_outstanding(ep), 1);
+		before = left;
+		left = dapx_ep_outstanding(ep);
+		ticks = left == before ? ticks + 1 : 0;
+		if (ticks >= DAPX_DRAIN_TICKS) {
 			pr_warn_ratelimited("dapx: %s does not flush qp 0x%x\n",
 					    ep->obj.ctx->dev->name, ep->qp->qp_num);
 			break;
