@@ -25,8 +25,8 @@
 #define DAPX_XRC_RETRIES 6
 /* 0.64 ms */
 #define DAPX_XRC_RNR_TIMER 12
-/* For the last answer to arrive. */
-#define DAPX_XRC_LAST_WORD (HZ / 10)
+/* For the last answer to arrive, if nobody says that it has. */
+#define DAPX_XRC_LAST_WORD (2 * HZ)
 
 enum dapx_xrc_qp_todo {
 	DAPX_XRC_QP_TODO_BREAK,		/* queue pair to error, tell the peer */
@@ -170,6 +170,16 @@ static void dapx_xrc_qp_refused(struct dapx_xrc_qp *qp)
 {
 	dapx_xrc_qp_tell_end(qp, DAPX_ASYNC_XRC_QP_ERROR);
 	queue_delayed_work(qp->user->works, &qp->last_word, DAPX_XRC_LAST_WORD);
+}
+
+/*
+ * An answer has arrived, and none is left to be given. On iWARP it has only been sent: there
+ * who hears that it is refused ends the connection.
+ */
+static void dapx_xrc_qp_answered(struct dapx_xrc_qp *qp)
+{
+	if (qp->resp.failed && !qp->domain->dev->iwarp)
+		mod_delayed_work(qp->user->works, &qp->last_word, 0);
 }
 
 /* ------------------------------------------------------- what the engine asks for */
@@ -363,6 +373,8 @@ static void dapx_xrc_plain_done(struct ib_cq *cq, struct ib_wc *wc)
 			dapx_xrc_qp_broken(qp);
 	} else if (!qp->stopped && qp->owes) {
 		dapx_xrc_qp_answer_again(qp, qp->owed);
+	} else if (!qp->stopped) {
+		dapx_xrc_qp_answered(qp);
 	}
 	spin_unlock_bh(&qp->lock);
 }
@@ -379,8 +391,8 @@ static void dapx_xrc_data_done(struct ib_cq *cq, struct ib_wc *wc)
 			dapx_xrc_qp_broken(qp);
 	} else if (!qp->stopped) {
 		dapx_xrc_qp_post(qp, buffer);
-		/* The peer may have been left without credits. */
-		if (qp->told == qp->arrived && qp->posted)
+		/* The peer may have been left without credits. What is owed will tell it. */
+		if (qp->told == qp->arrived && qp->posted && !qp->owes)
 			dapx_xrc_qp_answer_again(qp, DAPX_STATUS_SUCCESS);
 	}
 	spin_unlock_bh(&qp->lock);
