@@ -156,16 +156,46 @@ void spin(unsigned int turns)
 		__asm__ volatile("" : : : "memory");
 }
 
+static __u64 seed;
+static unsigned int dice_threads;
+static __thread __u64 dice_state;
+static __thread __u32 next_seed;
+
+static void before_fork(void)
+{
+	next_seed = dice();
+}
+
+/* Or the threads of each child would have the same dice_threads. */
+static void in_child(void)
+{
+	seed = next_seed;
+	dice_threads = 0;
+	dice_state = 0;
+}
+
+static void choose_seed(void)
+{
+	const char *text = getenv("DAPX_SEED");
+
+	seed = text && *text ? strtoull(text, NULL, 0) : now_ns() / 1000 % 1000000000;
+	printf("# DAPX_SEED=%llu\n", (unsigned long long)seed);
+	pthread_atfork(before_fork, NULL, in_child);
+}
+
 __u32 dice(void)
 {
-	static __thread __u64 state;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!state)
-		state = now_ns() | 1;
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state >> 16;
+	if (!dice_state) {
+		pthread_once(&once, choose_seed);
+		dice_state = (seed << 32) + __atomic_fetch_add(&dice_threads, 1, __ATOMIC_RELAXED);
+		dice_state = dice_state * 0x9e3779b97f4a7c15 | 1;
+	}
+	dice_state ^= dice_state << 13;
+	dice_state ^= dice_state >> 7;
+	dice_state ^= dice_state << 17;
+	return dice_state >> 16;
 }
 
 bool on_siw(void)

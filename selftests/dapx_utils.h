@@ -129,7 +129,10 @@ void moment_fell(struct moment *moment, bool too_late);
 int await_asleep(const pid_t *tid, unsigned long request);
 /* For a moment, of which sleeping would be too long. */
 void spin(unsigned int turns);
-/* Numbers for choosing moments and data; print the seed to see a run again. */
+/*
+ * Numbers for choosing moments and data. Who asks for the first one prints the seed, and
+ * takes it from the environment, DAPX_SEED, if it is there: to see a run again.
+ */
 __u32 dice(void);
 
 bool on_siw(void);
