@@ -121,9 +121,9 @@ check-packages: packages-for-check ## build the Debian packages; install, upgrad
 	@selftests/vm/run --kernel 6.12 --no-module selftests/packages.sh
 
 .PHONY: mutants
-mutants: ## take one guarantee after the other out of the code: the test named for it must fail
+mutants: ## take one guarantee after the other out of the code: the test named for it must fail [NAME='mutant ...']
 	@$(install_missing) build fast run check debug
-	@selftests/mutants/run
+	@selftests/mutants/run $(if $(filter command,$(origin NAME)),$(NAME))
 
 .PHONY: bench
 bench: ## compare with libibverbs; table, and build/bench.json [KERNEL]
