@@ -4,6 +4,7 @@
 #include "clock.hpp"
 #include "endpoint_attr.hpp"
 #include "ioctl.hpp"
+#include "one_context.hpp"
 #include "private_data.hpp"
 #include "sockaddr.hpp"
 
@@ -34,6 +35,10 @@ Result<CmId> CmId::request(CmId& listener, const Event& event) noexcept
 
 Result<void> CmId::take(const Evd& evd, std::uint64_t user_data) noexcept
 {
+    if (auto same =
+            detail::check_one_context("DAPX_CM_TAKE", "cannot take the request", *this, {&evd});
+        !same)
+        return same;
     ::dapx_cm_take argument{};
     argument.cm = handle();
     argument.evd = evd.handle();
@@ -59,6 +64,10 @@ Result<void> CmId::listen(std::uint32_t backlog) noexcept
 
 Result<void> CmId::listen_reserved(Endpoint& endpoint) noexcept
 {
+    if (auto same =
+            detail::check_one_context("DAPX_CM_LISTEN", "cannot listen", *this, {&endpoint});
+        !same)
+        return same;
     return listen(DAPX_LISTEN_RESERVED, 0, endpoint.handle(), nullptr);
 }
 

@@ -5,6 +5,7 @@
 #include "endpoint_attr.hpp"
 #include "ioctl.hpp"
 #include "layout.hpp"
+#include "one_context.hpp"
 #include "private_data.hpp"
 #include "qp_step.hpp"
 #include "sockaddr.hpp"
@@ -56,6 +57,11 @@ Result<Endpoint> Endpoint::create_xrc(const Pd& pd, const Evds& evds,
 Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const EndpointOptions& options,
                                   const Srq* srq, const XrcDomain* domain) noexcept
 {
+    if (auto same = detail::check_one_context("DAPX_EP_CREATE", "cannot make an endpoint", pd,
+                                              {&evds.request, options.xrc ? nullptr : evds.recv,
+                                               evds.connect.get(), evds.async.get(), srq, domain});
+        !same)
+        return std::unexpected(std::move(same).error());
     const Context context = pd.context();
     EndpointOptions sizes = options;
     if (srq != nullptr || options.xrc) {
@@ -194,6 +200,9 @@ Result<void> Endpoint::connect(const Address& destination, const ConnectOptions&
 
 Result<void> Endpoint::connect(const CmId& id, const ConnectOptions& options) noexcept
 {
+    if (auto same = detail::check_one_context("DAPX_EP_CONNECT", "cannot connect", *this, {&id});
+        !same)
+        return same;
     ::dapx_ep_connect argument{};
     argument.ep = handle();
     argument.cm = id.handle();
@@ -202,6 +211,10 @@ Result<void> Endpoint::connect(const CmId& id, const ConnectOptions& options) no
 
 Result<void> Endpoint::accept(CmId&& request, const AcceptOptions& options) noexcept
 {
+    if (auto same = detail::check_one_context("DAPX_EP_ACCEPT", "cannot accept the connection",
+                                              *this, {&request});
+        !same)
+        return same;
     ::dapx_ep_accept argument{};
     argument.ep = handle();
     argument.cm = request.handle();
@@ -246,6 +259,11 @@ Result<void> Endpoint::reset() noexcept
 
 Result<void> Endpoint::modify(const EndpointChanges& changes) noexcept
 {
+    if (auto same = detail::check_one_context(
+            "DAPX_EP_MODIFY", "cannot change the endpoint", *this,
+            {changes.pd, changes.request_evd, changes.recv_evd, changes.connect_evd});
+        !same)
+        return same;
     ::dapx_ep_modify argument{};
     argument.ep = handle();
     if (changes.pd != nullptr) {

@@ -152,6 +152,15 @@ try {
     return without_text(EPROTO);
 }
 
+Error explain_contexts(std::string_view call, std::string_view attempt) noexcept
+try {
+    return Error(EINVAL, std::string(call),
+                 std::string(attempt) + ": its objects are of two contexts; make all of them in "
+                                        "one");
+} catch (const std::bad_alloc&) {
+    return without_text(EINVAL);
+}
+
 Error explain_private_data(std::size_t size, std::size_t most) noexcept
 try {
     return Error(EINVAL, "private data",

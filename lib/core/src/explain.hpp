@@ -30,7 +30,10 @@ namespace dapx::detail {
 /// That the layout of a ring makes no sense.
 [[nodiscard]] Error explain_layout() noexcept;
 
-/// That @p size bytes of private data are more than @p most.
+/// That the objects of one call are of two contexts.
+[[nodiscard]] Error explain_contexts(std::string_view call, std::string_view attempt) noexcept;
+
+/// That @p size bytes of private data are more than @p most, which go along with a command.
 [[nodiscard]] Error explain_private_data(std::size_t size, std::size_t most) noexcept;
 
 /// Why open(2) of the device node failed. @p sysfs: where it is mounted.

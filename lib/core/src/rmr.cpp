@@ -2,6 +2,7 @@
 #include <dapx/rmr.hpp>
 
 #include "ioctl.hpp"
+#include "one_context.hpp"
 
 namespace dapx {
 
@@ -46,6 +47,10 @@ Result<RemoteAddress> Rmr::bind(Endpoint& endpoint, std::uint64_t wr_id, const M
     if (length == 0)
         return std::unexpected(
             detail::explain(EINVAL, "DAPX_RMR_BIND", "cannot bind the remote memory region"));
+    if (auto same = detail::check_one_context(
+            "DAPX_RMR_BIND", "cannot bind the remote memory region", *this, {&endpoint, &region});
+        !same)
+        return std::unexpected(std::move(same).error());
     ::dapx_rmr_bind argument{};
     argument.rmr = handle();
     argument.mr = region.handle();
@@ -61,6 +66,10 @@ Result<RemoteAddress> Rmr::bind(Endpoint& endpoint, std::uint64_t wr_id, const M
 
 Result<void> Rmr::unbind(Endpoint& endpoint, std::uint64_t wr_id, SendFlags flags) noexcept
 {
+    if (auto same = detail::check_one_context(
+            "DAPX_RMR_BIND", "cannot unbind the remote memory region", *this, {&endpoint});
+        !same)
+        return same;
     ::dapx_rmr_bind argument{};
     argument.rmr = handle();
     argument.wr_id = wr_id;

@@ -3,6 +3,7 @@
 
 #include "ioctl.hpp"
 #include "layout.hpp"
+#include "one_context.hpp"
 
 namespace dapx {
 
@@ -20,6 +21,10 @@ Result<Srq> Srq::create_xrc(const XrcDomain& domain, const Pd& pd, const Evd& ev
 Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd, const Evd* async,
                         const XrcDomain* domain) noexcept
 {
+    if (auto same = detail::check_one_context(
+            "DAPX_SRQ_CREATE", "cannot make a shared receive queue", pd, {evd, async, domain});
+        !same)
+        return std::unexpected(std::move(same).error());
     const Context context = pd.context();
     ::dapx_srq_create argument{};
     argument.pd = pd.handle();

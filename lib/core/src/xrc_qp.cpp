@@ -2,6 +2,7 @@
 #include <dapx/xrc_qp.hpp>
 
 #include "ioctl.hpp"
+#include "one_context.hpp"
 #include "private_data.hpp"
 #include "qp_step.hpp"
 
@@ -69,6 +70,10 @@ const char* describe(QpState state) noexcept
 Result<XrcQp> XrcQp::create(const XrcDomain& domain, const Evd* evd,
                             std::uint64_t user_data) noexcept
 {
+    if (auto same = detail::check_one_context(
+            "DAPX_XRC_QP_CREATE", "cannot make an XRC receive queue pair", domain, {evd});
+        !same)
+        return std::unexpected(std::move(same).error());
     const Context context = domain.context();
     ::dapx_xrc_qp_create argument{};
     argument.xrcd = domain.handle();
@@ -84,6 +89,10 @@ Result<XrcQp> XrcQp::create(const XrcDomain& domain, const Evd* evd,
 Result<XrcQp> XrcQp::register_with(const XrcDomain& domain, std::uint32_t qp_num, const Evd* evd,
                                    std::uint64_t user_data) noexcept
 {
+    if (auto same = detail::check_one_context(
+            "DAPX_XRC_QP_REGISTER", "cannot register with the receive queue pair", domain, {evd});
+        !same)
+        return std::unexpected(std::move(same).error());
     const Context context = domain.context();
     ::dapx_xrc_qp_register argument{};
     argument.evd = evd != nullptr ? evd->handle() : 0;
@@ -118,18 +127,22 @@ Result<void> XrcQp::step(const XrcDomain& domain, std::uint32_t qp_num,
 
 Result<void> XrcQp::accept(CmId&& request, std::span<const std::byte> private_data) noexcept
 {
-    return accept(fd(), domain_, number_, request, private_data);
+    return accept(*this, fd(), domain_, number_, request, private_data);
 }
 
 Result<void> XrcQp::accept(const XrcDomain& domain, std::uint32_t qp_num, CmId&& request,
                            std::span<const std::byte> private_data) noexcept
 {
-    return accept(domain.context().fd(), domain.handle(), qp_num, request, private_data);
+    return accept(domain, domain.context().fd(), domain.handle(), qp_num, request, private_data);
 }
 
-Result<void> XrcQp::accept(int fd, std::uint32_t domain, std::uint32_t qp_num, CmId& request,
-                           std::span<const std::byte> private_data) noexcept
+Result<void> XrcQp::accept(const Object& by, int fd, std::uint32_t domain, std::uint32_t qp_num,
+                           CmId& request, std::span<const std::byte> private_data) noexcept
 {
+    if (auto same = detail::check_one_context("DAPX_XRC_QP_ACCEPT", "cannot accept the connection",
+                                              by, {&request});
+        !same)
+        return same;
     ::dapx_xrc_qp_accept argument{};
     argument.cm = request.handle();
     if (auto done = detail::copy_private_data(private_data, argument.private_data,

@@ -220,6 +220,46 @@ static void connections(void)
 	CHECK(dapxc_cm_free(NULL) == EINVAL);
 }
 
+/* Objects of two contexts in one call, whose numbers may be alike. */
+static void of_two_contexts(const char *node)
+{
+	struct dapxc_context *other = dapxc_open("rxe0", node);
+	struct dapxc_pd *its_pd = dapxc_pd_create(other, 0);
+	struct dapxc_evd *its_evd = dapxc_evd_create(other, 16, 0, 0);
+	struct dapxc_xrcd *its_xrcd = dapxc_xrcd_open(other, -1, O_CREAT, 0);
+	struct dapxc_srq *its_srq = dapxc_srq_create(its_pd, its_evd, 4, 1, 0);
+	struct dapxc_cm *its_cm = dapxc_cm_create(its_evd, 0);
+	uint32_t number;
+
+	CHECK(its_evd && its_xrcd && its_srq && its_cm);
+	REFUSED(dapxc_srq_create(pd, its_evd, 4, 1, 0));
+	REFUSED(dapxc_srq_create_xrc(its_xrcd, pd, evd, 4, 1, 0));
+	REFUSED(dapxc_srq_create_xrc(xrcd, its_pd, evd, 4, 1, 0));
+	REFUSED(dapxc_srq_create_xrc(xrcd, pd, its_evd, 4, 1, 0));
+	REFUSED(dapxc_ep_create(its_pd, evd, evd, evd, NULL, &sizes, 0));
+	CHECK(strstr(dapxc_error_text(), "of two contexts"));
+	REFUSED(dapxc_ep_create(pd, its_evd, evd, evd, NULL, &sizes, 0));
+	REFUSED(dapxc_ep_create(pd, evd, its_evd, evd, NULL, &sizes, 0));
+	REFUSED(dapxc_ep_create(pd, evd, evd, its_evd, NULL, &sizes, 0));
+	REFUSED(dapxc_ep_create(pd, evd, evd, evd, its_srq, &sizes, 0));
+	REFUSED(dapxc_ep_create_xrc(its_pd, evd, evd, xrcd, &sizes, 0));
+	REFUSED(dapxc_ep_create_xrc(pd, its_evd, evd, xrcd, &sizes, 0));
+	REFUSED(dapxc_ep_create_xrc(pd, evd, its_evd, xrcd, &sizes, 0));
+	REFUSED(dapxc_ep_create_xrc(pd, evd, evd, its_xrcd, &sizes, 0));
+	CHECK(dapxc_xrc_qp_create(xrcd, its_evd, 0, &number) == EINVAL);
+	CHECK(dapxc_xrc_qp_register(xrcd, 1, its_evd, 0) == EINVAL);
+	CHECK(dapxc_xrc_qp_accept(xrcd, 1, its_cm, NULL, 0) == EINVAL);
+	CHECK(dapxc_ep_connect_cm(ep, its_cm, NULL) == EINVAL);
+	CHECK(dapxc_ep_accept(ep, its_cm, 7, NULL, 0) == EINVAL);
+	CHECK(strstr(dapxc_error_text(), "of two contexts"));
+	CHECK(dapxc_cm_free(its_cm) == 0);
+	CHECK(dapxc_srq_free(its_srq) == 0);
+	CHECK(dapxc_xrcd_close(its_xrcd) == 0);
+	CHECK(dapxc_evd_free(its_evd) == 0);
+	CHECK(dapxc_pd_free(its_pd) == 0);
+	CHECK(dapxc_close(other) == 0);
+}
+
 int main(void)
 {
 	const char *node = fake_begin();
@@ -249,6 +289,7 @@ int main(void)
 	connections();
 	for (i = 0; i < sizeof(silent) / sizeof(*silent); i++)
 		CHECK(fake_count(silent[i]) == 0);
+	of_two_contexts(node);
 	CHECK(dapxc_cm_free(cm) == 0);
 	CHECK(dapxc_ep_free(ep) == 0);
 	CHECK(dapxc_srq_free(srq) == 0);

@@ -116,6 +116,9 @@ public:
         EvdOrNone(const Evd* evd) noexcept : evd_(evd) {}
         EvdOrNone(std::nullptr_t) noexcept {}
 
+        /// nullptr for none.
+        [[nodiscard]] const Evd* get() const noexcept { return evd_; }
+
         /// Its handle; 0 for none.
         [[nodiscard]] std::uint32_t handle() const noexcept
         {
@@ -137,8 +140,8 @@ public:
     };
 
     /// @param srq where receives come from; nullptr for a ring of its own.
-    /// Errors: EINVAL, EOPNOTSUPP, EDQUOT, ENOMEM, EIO. Thread safety: any thread.
-    /// Source: DAPX_EP_CREATE.
+    /// Errors: EINVAL (also objects of two contexts), EOPNOTSUPP, EDQUOT, ENOMEM, EIO.
+    /// Thread safety: any thread. Source: DAPX_EP_CREATE.
     [[nodiscard]] static Result<Endpoint> create(const Pd& pd, const Evds& evds,
                                                  const EndpointOptions& options,
                                                  const Srq* srq = nullptr) noexcept;

@@ -30,6 +30,13 @@ public:
     /// The context it was made in. Undefined after it was moved from or freed.
     [[nodiscard]] Context context() const noexcept { return Context(device_); }
 
+    /// Whether both were made in one context, as objects of one call have to be (else EINVAL).
+    /// True of one that was moved from.
+    [[nodiscard]] bool shares_context(const Object& other) const noexcept
+    {
+        return device_ == other.device_ || device_ == nullptr || other.device_ == nullptr;
+    }
+
     /// Frees the object. On error nothing changed and the object is as valid as before.
     /// Errors: EBUSY (in use by another object), EINTR (CM ids with unacknowledged events),
     /// EBADFD (endpoints in some states), EIO (device removed).

@@ -117,8 +117,8 @@ private:
     {
     }
 
-    [[nodiscard]] static Result<void> accept(int fd, std::uint32_t domain, std::uint32_t qp_num,
-                                             CmId& request,
+    [[nodiscard]] static Result<void> accept(const Object& by, int fd, std::uint32_t domain,
+                                             std::uint32_t qp_num, CmId& request,
                                              std::span<const std::byte> private_data) noexcept;
 
     std::uint32_t domain_ = 0;
