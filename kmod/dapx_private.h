@@ -874,6 +874,8 @@ struct dapx_srq {
 	struct dapx_workq rq;
 	struct work_struct work;
 	bool dead;
+	int bad_receive;		/* rq.lock: a negative errno; 0: none */
+	u64 bad_wr_id;
 	u32 limit;			/* 0: none, or the event is on its way */
 	struct dapx_event_source async_events;
 	struct dapx_event_node limit_event;

@@ -20,13 +20,14 @@ static struct dapx_srq *dapx_srq_of(struct dapx_object *obj)
 }
 
 /* Any context, and also while the SRQ is being freed. */
-static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what)
+static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what,
+			   int error)
 {
 	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
 		.handle = srq->obj.handle,
 		.user_data = srq->obj.user_data,
-		.async.what = what,
+		.async = { .what = what, .error = error, .wr_id = srq->bad_wr_id },
 	};
 	unsigned long flags;
 
@@ -50,6 +51,23 @@ static void dapx_srq_work(struct work_struct *work)
 	dapx_workq_run(&srq->rq);
 }
 
+/* With the ring's lock. No connection is to blame for a bad receive: the SRQ is out of service. */
+static enum dapx_status dapx_srq_refuse(struct dapx_srq *srq, struct dapx_slot *slot,
+					enum dapx_status status)
+{
+	srq->bad_wr_id = slot->node.event.completion.wr_id;
+	srq->bad_receive = status == DAPX_STATUS_LOCAL_PROTECTION ? -EACCES : -EINVAL;
+	srq->rq.corrupt = true;
+	return status;
+}
+
+static void dapx_srq_fault(struct dapx_workq *wq)
+{
+	struct dapx_srq *srq = wq->owner;
+
+	dapx_srq_async(srq, &srq->error_event, DAPX_ASYNC_SRQ_ERROR, srq->bad_receive ?: -EBADMSG);
+}
+
 /* --------------------------------------------------------------------- plain */
 
 static enum dapx_workq_mode dapx_srq_mode(struct dapx_workq *wq)
@@ -67,11 +85,8 @@ static enum dapx_status dapx_srq_post(struct dapx_workq *wq, struct dapx_slot *s
 	int ret;
 
 	status = dapx_recv_build(wq, srq->pd, slot, &wr);
-	if (status != DAPX_STATUS_SUCCESS) {
-		/* No connection is to blame for a bad receive: the SRQ is out of service. */
-		wq->corrupt = true;
-		return status;
-	}
+	if (status != DAPX_STATUS_SUCCESS)
+		return dapx_srq_refuse(srq, slot, status);
 	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
 	slot->node.event.completion.srq = wq->obj->handle;
 	dapx_slot_give(slot);
@@ -94,13 +109,6 @@ static void dapx_srq_done(struct ib_cq *cq, struct ib_wc *wc)
 	slot->node.event.user_data = ep->obj.user_data;
 	dapx_recv_complete(ep, slot, wc);
 	dapx_workq_retire(wq);
-}
-
-static void dapx_srq_fault(struct dapx_workq *wq)
-{
-	struct dapx_srq *srq = wq->owner;
-
-	dapx_srq_async(srq, &srq->error_event, DAPX_ASYNC_SRQ_ERROR);
 }
 
 static struct dapx_evd *dapx_srq_no_evd(struct dapx_workq *wq)
@@ -127,10 +135,10 @@ static void dapx_srq_event(struct ib_event *event, void *context)
 	switch (event->event) {
 	case IB_EVENT_SRQ_LIMIT_REACHED:
 		WRITE_ONCE(srq->limit, 0);
-		dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT);
+		dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT, 0);
 		break;
 	case IB_EVENT_SRQ_ERR:
-		dapx_srq_async(srq, &srq->error_event, DAPX_ASYNC_SRQ_ERROR);
+		dapx_srq_async(srq, &srq->error_event, DAPX_ASYNC_SRQ_ERROR, -EIO);
 		break;
 	default:
 		break;
@@ -176,19 +184,14 @@ static enum dapx_status dapx_srq_xrc_post(struct dapx_workq *wq, struct dapx_slo
 	u32 i;
 
 	if (in->flags || in->num_sge > wq->max_sge)
-		goto bad;
+		return dapx_srq_refuse(srq, slot, DAPX_STATUS_LOCAL_OPERATION);
 	for (i = 0; i < in->num_sge; i++)
 		if (!dapx_mr_copyable(wq->obj->ctx, srq->pd, &sge[i], true))
-			goto bad;
+			return dapx_srq_refuse(srq, slot, DAPX_STATUS_LOCAL_PROTECTION);
 	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
 	slot->node.event.completion.srq = wq->obj->handle;
 	memcpy(dapx_srq_copy_of(srq, slot), in, sizeof(*in) + in->num_sge * sizeof(*sge));
 	return DAPX_STATUS_SUCCESS;
-
-bad:
-	/* As with a plain one. */
-	wq->corrupt = true;
-	return DAPX_STATUS_LOCAL_OPERATION;
 }
 
 static struct dapx_evd *dapx_srq_xrc_evd(struct dapx_workq *wq)
@@ -226,7 +229,7 @@ struct dapx_slot *dapx_srq_take(struct dapx_srq *srq, enum dapx_status *status, 
 	}
 	limit = READ_ONCE(srq->limit);
 	if (left < limit && cmpxchg(&srq->limit, limit, 0) == limit)
-		dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT);
+		dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT, 0);
 	wr = dapx_srq_copy_of(srq, slot);
 	sge = (const void *)(wr + 1);
 	*size = 0;
@@ -272,7 +275,9 @@ static int dapx_srq_init_xrc(struct dapx_srq *srq)
 
 int dapx_srq_doorbell(struct dapx_srq *srq)
 {
-	return dapx_workq_run(&srq->rq);
+	int ret = dapx_workq_run(&srq->rq);
+
+	return ret == -EBADMSG && srq->bad_receive ? -ENOTRECOVERABLE : ret;
 }
 
 static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)

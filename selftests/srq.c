@@ -217,17 +217,42 @@ TEST_F(srq, bad_receive)
 		.wr = { .wr_id = 1, .num_sge = 1 },
 		.sge = host_sge(&self->b, TARGET, 8),
 	};
+	struct dapx_srq_create cmd = {
+		.pd = self->b.pd, .depth = 4, .max_sge = 1, .async_evd = self->b.conn.handle,
+	};
+	struct dapx_event event;
+	struct srq srq = { .host = &self->b };
 	struct ep x, y;
+	int i;
 
 	OK(ep_create(&self->a, &x));
 	OK(ep_create(&self->b, &y));
 	OK(connect_cm(&x, &y));
+	evd_drain(&self->b.conn);
 	entry.sge.mr = NO_HANDLE;
 	OK(ring_push(&self->srq.ring, &entry, sizeof(entry)));
-	test_err(EBADMSG, doorbell, self->b.fd, .handle = self->srq.handle,
+	test_err(ENOTRECOVERABLE, doorbell, self->b.fd, .handle = self->srq.handle,
 		 .flags = DAPX_DOORBELL_RECV);
 	EXPECT_TRUE(ring_flags(&self->srq.ring) & DAPX_RING_DEAD);
 	OK(ep_exchange(&x, &y));
+	/* The event names the receive, and what is wrong with it. */
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, _test_cmd_srq_create(self->b.fd, &cmd));
+		srq.handle = cmd.out_srq;
+		OK(ring_map(self->b.fd, &cmd.out_ring, &srq.ring));
+		OK(srq_recv(&srq, 1, TARGET, 8));
+		entry.wr.wr_id = 77 + i;
+		entry.wr.flags = i;
+		OK(ring_push(&srq.ring, &entry, sizeof(entry)));
+		test_err(ENOTRECOVERABLE, doorbell, self->b.fd, .handle = srq.handle,
+			 .flags = DAPX_DOORBELL_RECV);
+		OK(expect_async(&self->b.conn, DAPX_ASYNC_SRQ_ERROR, &event));
+		EXPECT_EQ(srq.handle, event.handle);
+		EXPECT_EQ(77 + i, event.async.wr_id);
+		EXPECT_EQ(i ? -EINVAL : -EACCES, event.async.error);
+		ring_unmap(&srq.ring);
+	}
+	OK(evd_quiet(&self->b.conn));
 	OK(ep_destroy(&self->eb[0]));
 }
 

@@ -710,10 +710,18 @@ TEST_F(xrc, message_too_long)
 /* The memory of a receive went between posting and the message. */
 TEST_F(xrc, receive_without_memory)
 {
+	struct dapx_event event;
+
 	OK(srq_recv(&self->srq[1].srq, 5, TAKE, 100));
 	test_cmd(free, self->r[1].fd, .handle = self->r[1].mr);
 	OK(xrc_send(&self->ep, self->srq[1].number, 1, 0, 100));
 	EXPECT_REFUSED(1, DAPX_STATUS_REMOTE_OPERATION);
+	OK(expect_async(&self->r[1].recv, DAPX_ASYNC_SRQ_ERROR, &event));
+	EXPECT_EQ(self->srq[1].srq.handle, event.handle);
+	EXPECT_EQ(5, event.async.wr_id);
+	EXPECT_EQ(-EACCES, event.async.error);
+	test_err(ENOTRECOVERABLE, doorbell, self->r[1].fd,
+		 .handle = self->srq[1].srq.handle, .flags = DAPX_DOORBELL_RECV);
 }
 
 /* Keys are those of the owner of the queue that the message names. */

@@ -48,6 +48,8 @@
  *  - EDQUOT: a limit of the module (objects per context or per user) is reached
  *  - EAGAIN: no room in the ring now
  *  - EBADMSG: the indices in a ring are impossible
+ *  - ENOTRECOVERABLE: a shared receive queue is out of service, as a receive in it is
+ *    malformed, or its memory is not for it: DAPX_ASYNC_SRQ_ERROR tells which
  *  - ETIMEDOUT, EINTR: a wait ended without what was waited for
  *  - ECANCELED: the object was freed while it was waited for
  *  - EADDRNOTAVAIL, EADDRINUSE: as in bind(2)
@@ -649,7 +651,9 @@ enum dapx_cm_event {
  * @DAPX_ASYNC_PORT_ACTIVE: a port came up: @port
  * @DAPX_ASYNC_PORT_ERROR: a port went down: @port
  * @DAPX_ASYNC_EP_ERROR: the device gave up an endpoint: @handle
- * @DAPX_ASYNC_SRQ_ERROR: the device gave up an SRQ: @handle
+ * @DAPX_ASYNC_SRQ_ERROR: an SRQ is out of service: @handle. @error: EACCES: the memory
+ *	of its receive @wr_id is not registered, or not for this; EINVAL: that receive is
+ *	malformed; EBADMSG: the ring's indices are impossible; EIO: the device gave it up
  * @DAPX_ASYNC_SRQ_LIMIT: an SRQ has fewer receives than its limit: @handle
  * @DAPX_ASYNC_XRC_QP_ESTABLISHED: a receive queue pair got its first message: @qp_num
  * @DAPX_ASYNC_XRC_QP_DISCONNECTED: its peer ended the connection: @qp_num
@@ -679,7 +683,8 @@ enum dapx_async_event {
  * @request: @cm: handle of the request; @ep: endpoint reserved or made for it,
  *	or 0; private data and addresses: DAPX_CM_QUERY
  * @cm: @error: a negative errno, or 0
- * @async: @port: from 1; @qp_num: of XRC receive queue pairs
+ * @async: @port: from 1; @qp_num: of XRC receive queue pairs; @error: of
+ *	DAPX_ASYNC_SRQ_ERROR: a negative errno; 0 of older modules
  * @software: as posted
  * @__reserved: zero
  */
@@ -715,6 +720,8 @@ struct dapx_event {
 			__u32 what;
 			__u32 port;
 			__u32 qp_num;
+			__s32 error;
+			__aligned_u64 wr_id;
 		} async;
 		struct {
 			__aligned_u64 data[2];

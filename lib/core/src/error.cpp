@@ -22,7 +22,9 @@ Error explain(Post post, const char* call) noexcept
         return Error(EBADFD, call, attempt + ": the endpoint is not connected");
     case Post::bad_request:
         return Error(EINVAL, call,
-                     attempt + ": more segments or inline bytes than the endpoint was made for");
+                     attempt + ": more segments or inline bytes than the endpoint was made for, or "
+                               "a receive for one that has none (it is of XRC, or has a shared "
+                               "receive queue)");
     case Post::freed:
         return Error(ENOENT, call, attempt + ": the endpoint was freed");
     default:

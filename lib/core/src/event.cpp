@@ -116,7 +116,7 @@ const char* describe(AsyncEvent what) noexcept
     case AsyncEvent::ep_error:
         return "the device gave up an endpoint";
     case AsyncEvent::srq_error:
-        return "the device gave up a shared receive queue";
+        return "a shared receive queue is out of service";
     case AsyncEvent::srq_limit:
         return "a shared receive queue has fewer receives than its limit";
     case AsyncEvent::xrc_qp_established:
@@ -128,6 +128,29 @@ const char* describe(AsyncEvent what) noexcept
     }
     return "unknown asynchronous event";
 }
+
+namespace {
+
+/// What put a shared receive queue out of service; "" if that is not told.
+std::string cause_of_srq_error(const Event& event)
+{
+    const std::string receive = ": its receive with wr_id " + std::to_string(event.bad_wr_id());
+    switch (event.error()) {
+    case EACCES:
+        return receive + " names memory that is not registered, or not for this (for XRC, if the "
+                         "queue is of XRC)";
+    case EINVAL:
+        return receive + " is malformed";
+    case EBADMSG:
+        return ": its indices were overwritten, by a stray write of this program";
+    case EIO:
+        return ": the device gave it up";
+    default:
+        return "";
+    }
+}
+
+} // namespace
 
 std::string Event::describe() const noexcept
 {
@@ -152,6 +175,8 @@ std::string Event::describe() const noexcept
     case EventType::cm:
         return with_cause(dapx::describe(cm()));
     case EventType::async:
+        if (async() == AsyncEvent::srq_error)
+            return dapx::describe(async()) + cause_of_srq_error(*this);
         if (qp_num() != 0)
             return std::string(dapx::describe(async())) + " (number " + std::to_string(qp_num()) +
                    ")";

@@ -60,6 +60,9 @@ std::string cause(int code)
         return "no room in the ring; take events out first";
     case EBADMSG:
         return "the ring's indices were overwritten, by a stray write of this program";
+    case ENOTRECOVERABLE:
+        return "the shared receive queue is out of service, as a receive in it was bad, which its "
+               "asynchronous event names; make another queue";
     case ETIMEDOUT:
         return "timed out";
     case EINTR:

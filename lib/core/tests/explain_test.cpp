@@ -96,10 +96,10 @@ TEST(Explain, LockedMemoryNamesTheLimit)
 TEST(Explain, EveryErrnoOfTheContractHasASentence)
 {
     for (const int code :
-         {ENOTTY,     E2BIG,  EINVAL,  EOPNOTSUPP, EOVERFLOW, EFAULT,    ENOENT,
-          EBADFD,     EBUSY,  EPERM,   EACCES,     ENODEV,    EIO,       ENOMEM,
-          EDQUOT,     EAGAIN, EBADMSG, ETIMEDOUT,  EINTR,     ECANCELED, EADDRNOTAVAIL,
-          EADDRINUSE, EEXIST, EBADF,   EPROTO}) {
+         {ENOTTY,     E2BIG,  EINVAL,  EOPNOTSUPP, EOVERFLOW,      EFAULT,    ENOENT,
+          EBADFD,     EBUSY,  EPERM,   EACCES,     ENODEV,         EIO,       ENOMEM,
+          EDQUOT,     EAGAIN, EBADMSG, ETIMEDOUT,  EINTR,          ECANCELED, EADDRNOTAVAIL,
+          EADDRINUSE, EEXIST, EBADF,   EPROTO,     ENOTRECOVERABLE}) {
         const Error error = detail::explain(code, "DAPX_X", "cannot do it");
         EXPECT_EQ(error.code(), code);
         EXPECT_EQ(error.call(), "DAPX_X");
@@ -137,6 +137,10 @@ TEST(Explain, Posts)
     EXPECT_EQ(explain(Post::bad_state, "post_send").code(), EBADFD);
     EXPECT_EQ(explain(Post::device_removed, "post_recv").call(), "post_recv");
     expect_contains(explain(Post::device_removed, "post_recv").message(), "removed");
+    expect_contains(explain(Post::bad_request, "post_recv").message(), "for one that has none");
+    expect_contains(explain(Post::broken_ring, "post_recv").message(), "stray write");
+    expect_contains(explain(Post::out_of_service, "post_recv").message(),
+                    "which its asynchronous event names");
 }
 
 TEST(Explain, Bytes)
@@ -174,6 +178,18 @@ TEST(Explain, EventsInWords)
     event.raw().async.qp_num = 0;
     expect_contains(event.describe(), "fewer receives than its limit");
     EXPECT_TRUE(event.succeeded());
+    event.raw().async.what = DAPX_ASYNC_SRQ_ERROR;
+    EXPECT_EQ(event.describe(), "a shared receive queue is out of service");
+    event.raw().async.wr_id = 5;
+    for (const auto& [error, text] :
+         {std::pair(EACCES, "its receive with wr_id 5 names memory that is not registered"),
+          std::pair(EINVAL, "its receive with wr_id 5 is malformed"),
+          std::pair(EBADMSG, "its indices were overwritten"),
+          std::pair(EIO, "the device gave it up")}) {
+        event.raw().async.error = -error;
+        EXPECT_EQ(event.error(), error);
+        expect_contains(event.describe(), std::string("out of service: ") + text);
+    }
     event.raw().type = 77;
     EXPECT_EQ(event.describe(), "unknown event");
 }

@@ -18,6 +18,8 @@ DAT_RETURN result_of(core::Post post) noexcept
         return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
     case core::Post::bad_state:
         return error(DAT_INVALID_STATE);
+    case core::Post::out_of_service:
+        return error(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_ERROR);
     case core::Post::bad_request:
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
     case core::Post::freed:

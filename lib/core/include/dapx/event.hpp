@@ -79,7 +79,7 @@ enum class AsyncEvent : std::uint32_t {
     port_active = DAPX_ASYNC_PORT_ACTIVE,
     port_error = DAPX_ASYNC_PORT_ERROR,
     ep_error = DAPX_ASYNC_EP_ERROR,
-    srq_error = DAPX_ASYNC_SRQ_ERROR,
+    srq_error = DAPX_ASYNC_SRQ_ERROR,                     ///< out of service: Event::error()
     srq_limit = DAPX_ASYNC_SRQ_LIMIT,                     ///< Srq::set_limit()
     xrc_qp_established = DAPX_ASYNC_XRC_QP_ESTABLISHED,   ///< its first message came
     xrc_qp_disconnected = DAPX_ASYNC_XRC_QP_DISCONNECTED, ///< the peer ended the connection
@@ -179,11 +179,24 @@ public:
         return Connection{raw_.connection.what};
     }
 
-    /// Connection or CM event: the errno (positive) behind it, or 0.
+    /// Connection or CM event: the errno (positive) behind it, or 0. AsyncEvent::srq_error: EACCES
+    /// (the memory of the receive bad_wr_id() is not registered, or not for this), EINVAL (that
+    /// receive is malformed), EBADMSG (the ring's indices were overwritten), EIO (the device gave it
+    /// up), or 0 (an older module does not tell).
     [[nodiscard]] int error() const noexcept
     {
-        return raw_.type == DAPX_EVENT_CM ? -raw_.cm.error : -raw_.connection.error;
+        switch (raw_.type) {
+        case DAPX_EVENT_CM:
+            return -raw_.cm.error;
+        case DAPX_EVENT_ASYNC:
+            return -raw_.async.error;
+        default:
+            return -raw_.connection.error;
+        }
     }
+
+    /// AsyncEvent::srq_error with error() EACCES or EINVAL: wr_id of the receive.
+    [[nodiscard]] std::uint64_t bad_wr_id() const noexcept { return raw_.async.wr_id; }
 
     /// Connection request: handle of the request, for CmId::request().
     [[nodiscard]] std::uint32_t request() const noexcept { return raw_.request.cm; }

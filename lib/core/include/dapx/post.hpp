@@ -12,16 +12,17 @@ namespace dapx {
 ///
 /// Values beside the named ones are errnos of DAPX_DOORBELL; explain() has a sentence for each.
 /// With full, bad_state and bad_request nothing was posted; after any other error the request is
-/// in the ring, and the endpoint is of no more use.
+/// in the ring, and the endpoint, or the queue, is of no more use.
 enum class [[nodiscard]] Post : int {
     ok = 0,
     full = EAGAIN,         ///< no room in the ring: take completions first
     bad_state = EBADFD,    ///< a request on an endpoint that is not connected and was not
     bad_request = EINVAL,  ///< more segments or inline bytes than the endpoint was made for
     broken_ring = EBADMSG, ///< the ring's indices were overwritten
-    device_removed = EIO,  ///< the device is gone
-    freed = ENOENT,        ///< the endpoint is freed
-    wrong_process = EPERM, ///< a fork()ed child
+    out_of_service = ENOTRECOVERABLE, ///< an Srq in which a receive was bad: AsyncEvent::srq_error
+    device_removed = EIO,             ///< the device is gone
+    freed = ENOENT,                   ///< the endpoint is freed
+    wrong_process = EPERM,            ///< a fork()ed child
 };
 
 /// The Error for a post that failed. @p call e.g. "post_send".
