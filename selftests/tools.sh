@@ -132,6 +132,8 @@ devices() {
 	grep -q "^$DAPX_DEV  *$RDMA .* ACTIVE .*$DAPX_IP.* yes\$" "$work/out" &&
 		json "[x['name'] for x in d if x['usable']] == ['$DAPX_DEV', '$DAPX_PEER_DEV']" "$work/j" &&
 		json "all(x['driver'] == '$RDMA' and x['transport'] for x in d)" "$work/j" &&
+		json "all(x['limits']['send_segments'] > 0 and 'mtu' in x['limits'] and len(x['limits']) == 14 for x in d)" "$work/j" &&
+		json "d[0]['limits']['private_data'] == {'connect': 56, 'accept': 196, 'reject': 148, 'xrc_connect': 48, 'xrc_accept': 188}" "$work/j" &&
 		json "'$DAPX_IP' in d[0]['addresses'] and '$DAPX_PEER_IP6' in d[1]['addresses']" "$work/j" &&
 		json "d[0]['ports'][0]['netdev'] == '$DAPX_NETDEV' and d[1]['ports'][0]['state'] == 'ACTIVE'" "$work/j"
 }

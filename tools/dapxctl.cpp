@@ -89,6 +89,51 @@ int info(const tools::JsonStyle& style)
     return 0;
 }
 
+std::vector<std::string> capability_names(dapx::DeviceCap caps)
+{
+    static constexpr std::pair<dapx::DeviceCap, const char*> names[] = {
+        {dapx::DeviceCap::atomics, "atomics"},
+        {dapx::DeviceCap::srq, "srq"},
+        {dapx::DeviceCap::iwarp, "iwarp"},
+        {dapx::DeviceCap::imm, "immediate_data"},
+        {dapx::DeviceCap::qp_exchange, "qp_exchange"},
+        {dapx::DeviceCap::solicited, "solicited"},
+    };
+    std::vector<std::string> result;
+    for (const auto& [cap, name] : names)
+        if (dapx::has(caps, cap))
+            result.emplace_back(name);
+    return result;
+}
+
+/// null where the caller may not use it.
+json limits_json(const std::string& device)
+{
+    const auto context = dapx::Context::open(device);
+    const auto attributes = context ? context->query_device() : std::unexpected(context.error());
+    if (!attributes)
+        return nullptr;
+    return {{"capabilities", capability_names(attributes->caps)},
+            {"region_bytes", attributes->max_mr_size},
+            {"endpoints", attributes->max_ep},
+            {"send_depth", attributes->max_send_depth},
+            {"recv_depth", attributes->max_recv_depth},
+            {"srq_depth", attributes->max_srq_depth},
+            {"send_segments", attributes->max_send_sge},
+            {"recv_segments", attributes->max_recv_sge},
+            {"inline_bytes", attributes->max_inline},
+            {"reads_as_initiator", attributes->max_rd_atomic},
+            {"reads_as_responder", attributes->max_dest_rd_atomic},
+            {"message_bytes", attributes->max_msg_size},
+            {"mtu", attributes->active_mtu},
+            {"private_data",
+             {{"connect", attributes->max_connect_data},
+              {"accept", attributes->max_accept_data},
+              {"reject", attributes->max_reject_data},
+              {"xrc_connect", attributes->max_xrc_connect_data},
+              {"xrc_accept", attributes->max_xrc_accept_data}}}};
+}
+
 json device_json(const dapx::DeviceInfo& device)
 {
     json ports = json::array();
@@ -105,6 +150,8 @@ json device_json(const dapx::DeviceInfo& device)
                    {"addresses", addresses},        {"usable", device.usable}};
     if (!device.usable)
         result["reason"] = device.reason;
+    else
+        result["limits"] = limits_json(device.name);
     return result;
 }
 

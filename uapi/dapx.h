@@ -232,8 +232,10 @@ enum dapx_device_cap {
  * @out_max_dest_rd_atomic: the same, as responder
  * @out_max_msg_size: most bytes of one message
  * @out_ports: number of ports
- * @out_max_connect_data: private data of a connect, bytes, IP addresses
- * @out_max_accept_data: private data of an accept, bytes
+ * @out_max_connect_data: private data of a connect, bytes, IP addresses: 56; with
+ *	DAPX_EP_XRC 8 less
+ * @out_max_accept_data: private data of an accept, bytes: 196; with
+ *	DAPX_XRC_QP_ACCEPT 8 less
  * @out_max_reject_data: private data of a reject, bytes
  * @out_active_mtu: bytes of data in a packet, of the first port as it is now
  * @__reserved: Must be 0
@@ -1332,7 +1334,8 @@ struct dapx_ep_modify {
  * @deadline: when to give up; DAPX_NO_DEADLINE for the transport's own limit
  * @retry_count: of the transport, 0 to 7
  * @rnr_retry_count: 0 to 7; 7 for without end
- * @private_data_len: bytes; with DAPX_EP_XRC up to 8 less than without
+ * @private_data_len: bytes; at most dapx_query_device.out_max_connect_data, with
+ *	DAPX_EP_XRC 8 less
  * @private_data: for the listener
  *
  * Returns at once; the outcome is an event.
@@ -1950,7 +1953,7 @@ struct dapx_xrc_qp_modify {
  * @cm: a request of an endpoint with DAPX_EP_XRC (else EPROTO), of a listener without
  *	endpoints; its handle is invalid after success
  * @__reserved: Must be 0
- * @private_data_len: bytes, up to 8 less than with DAPX_EP_ACCEPT
+ * @private_data_len: bytes; at most 8 less than dapx_query_device.out_max_accept_data
  * @private_data: for the peer
  *
  * A call that fails changes nothing.

@@ -152,9 +152,12 @@ Result<void> CmId::reject(std::span<const std::byte> private_data) noexcept
         !done)
         return done;
     auto done = detail::command(fd(), argument, "cannot reject the connection");
-    if (done)
-        forget();
-    return done;
+    if (!done)
+        return std::unexpected(
+            detail::blame_private_data(std::move(done).error(), fd(), private_data.size(),
+                                       &::dapx_query_device::out_max_reject_data, false));
+    forget();
+    return {};
 }
 
 Result<void> CmId::ack(std::uint32_t events) noexcept

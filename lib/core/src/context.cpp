@@ -3,6 +3,7 @@
 
 #include "device.hpp"
 #include "ioctl.hpp"
+#include "private_data.hpp"
 #include "sysfs.hpp"
 
 #include <cerrno>
@@ -133,6 +134,8 @@ Result<DeviceAttributes> Context::query_device() const noexcept
         .max_accept_data = argument.out_max_accept_data,
         .max_reject_data = argument.out_max_reject_data,
         .active_mtu = argument.out_active_mtu,
+        .max_xrc_connect_data = detail::xrc_limit(argument.out_max_connect_data),
+        .max_xrc_accept_data = detail::xrc_limit(argument.out_max_accept_data),
     };
 }
 

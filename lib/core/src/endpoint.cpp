@@ -135,6 +135,7 @@ Result<void> Endpoint::map(const ::dapx_ring_layout& send, const ::dapx_ring_lay
     fd_ = fd();
     max_send_sge_ = options.max_send_sge;
     max_inline_ = options.max_inline;
+    xrc_ = options.xrc;
     return {};
 }
 
@@ -169,7 +170,7 @@ namespace {
 
 /// @param destination nullptr: the CM id's.
 Result<void> connect(int fd, ::dapx_ep_connect& argument, const ConnectOptions& options,
-                     const Address* destination) noexcept
+                     const Address* destination, bool xrc) noexcept
 {
     argument.deadline = detail::to_abi(options.deadline);
     argument.retry_count = options.retry_count;
@@ -181,10 +182,11 @@ Result<void> connect(int fd, ::dapx_ep_connect& argument, const ConnectOptions& 
     const int error = detail::command(fd, argument);
     if (error == 0)
         return {};
-    return std::unexpected(
+    return std::unexpected(detail::blame_private_data(
         destination != nullptr
             ? detail::explain_address(error, "DAPX_EP_CONNECT", "cannot connect to", *destination)
-            : detail::explain(error, "DAPX_EP_CONNECT", "cannot connect"));
+            : detail::explain(error, "DAPX_EP_CONNECT", "cannot connect"),
+        fd, options.private_data.size(), &::dapx_query_device::out_max_connect_data, xrc));
 }
 
 } // namespace
@@ -195,7 +197,7 @@ Result<void> Endpoint::connect(const Address& destination, const ConnectOptions&
     argument.ep = handle();
     detail::to_abi(destination, argument.dst);
     detail::to_abi(options.source, argument.src);
-    return dapx::connect(fd(), argument, options, &destination);
+    return dapx::connect(fd(), argument, options, &destination, xrc_);
 }
 
 Result<void> Endpoint::connect(const CmId& id, const ConnectOptions& options) noexcept
@@ -206,7 +208,7 @@ Result<void> Endpoint::connect(const CmId& id, const ConnectOptions& options) no
     ::dapx_ep_connect argument{};
     argument.ep = handle();
     argument.cm = id.handle();
-    return dapx::connect(fd(), argument, options, nullptr);
+    return dapx::connect(fd(), argument, options, nullptr, xrc_);
 }
 
 Result<void> Endpoint::accept(CmId&& request, const AcceptOptions& options) noexcept
@@ -224,9 +226,12 @@ Result<void> Endpoint::accept(CmId&& request, const AcceptOptions& options) noex
         !done)
         return done;
     auto done = detail::command(fd(), argument, "cannot accept the connection");
-    if (done)
-        request.forget();
-    return done;
+    if (!done)
+        return std::unexpected(
+            detail::blame_private_data(std::move(done).error(), fd(), options.private_data.size(),
+                                       &::dapx_query_device::out_max_accept_data, false));
+    request.forget();
+    return {};
 }
 
 Result<void> Endpoint::disconnect() noexcept

@@ -29,7 +29,7 @@ std::string cause(int code)
     case EBADE:
         return "the device node is not dapx's";
     case EINVAL:
-        return "a value is out of range; 'dapxctl info' and 'dapxctl devices' show the limits";
+        return "a value is out of range; 'dapxctl info' and 'dapxctl devices -j' show the limits";
     case EOPNOTSUPP:
         return "this device, or this dapx module, does not support it";
     case EOVERFLOW:
@@ -168,7 +168,7 @@ Error explain_private_data(std::size_t size, std::size_t most) noexcept
 try {
     return Error(EINVAL, "private data",
                  "cannot send " + std::to_string(size) + " bytes of private data: the most is " +
-                     std::to_string(most) + ", and less on most devices");
+                     std::to_string(most) + "; send the rest as a message");
 } catch (const std::bad_alloc&) {
     return without_text(EINVAL);
 }

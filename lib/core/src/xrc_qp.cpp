@@ -150,9 +150,12 @@ Result<void> XrcQp::accept(const Object& by, int fd, std::uint32_t domain, std::
         !done)
         return done;
     auto done = command(fd, argument, domain, qp_num, "cannot accept the connection with");
-    if (done)
-        request.forget();
-    return done;
+    if (!done)
+        return std::unexpected(
+            detail::blame_private_data(std::move(done).error(), fd, private_data.size(),
+                                       &::dapx_query_device::out_max_accept_data, true));
+    request.forget();
+    return {};
 }
 
 Result<XrcQpInfo> XrcQp::query() const noexcept

@@ -168,6 +168,11 @@ int FakeModule::run(unsigned long request, void* argument)
         const std::string name = as<dapx_attach>(argument).device;
         return std::find(devices.begin(), devices.end(), name) == devices.end() ? EOPNOTSUPP : 0;
     }
+    case DAPX_QUERY_DEVICE:
+        as<dapx_query_device>(argument).out_max_connect_data = 56;
+        as<dapx_query_device>(argument).out_max_accept_data = 196;
+        as<dapx_query_device>(argument).out_max_reject_data = 148;
+        return 0;
     case DAPX_PD_CREATE:
         as<dapx_pd_create>(argument).out_pd = add(DAPX_OBJECT_PD);
         return 0;

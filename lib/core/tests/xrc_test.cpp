@@ -142,6 +142,36 @@ TEST_F(XrcTest, SendingEndpoint)
     EXPECT_EQ(module.last<dapx_ep_create>(DAPX_EP_CREATE).attr.flags, 0U);
 }
 
+/// The limit is named, where that is what is wrong.
+TEST_F(XrcTest, TooMuchPrivateData)
+{
+    const std::array<std::byte, 56> data{};
+    const Address peer = Address::parse("10.0.0.2", 7).value();
+    Endpoint endpoint = Endpoint::create_xrc(pd, evd).value();
+    Endpoint plain = Endpoint::create(pd, evd).value();
+    const auto connect = [&](Endpoint& by, std::size_t size) {
+        module.fail_next(DAPX_EP_CONNECT, EINVAL);
+        return by.connect(peer, {.private_data = std::span(data).first(size)}).error().message();
+    };
+    EXPECT_NE(connect(endpoint, 49).find("49 bytes of private data: the most is 48"),
+              std::string::npos);
+    EXPECT_NE(connect(endpoint, 48).find("out of range"), std::string::npos);
+    EXPECT_NE(connect(plain, 56).find("out of range"), std::string::npos);
+    EXPECT_EQ(context.query_device()->max_xrc_connect_data, 48);
+    EXPECT_EQ(context.query_device()->max_xrc_accept_data, 188);
+
+    module.xrc_request = true;
+    const std::array<std::byte, 189> more{};
+    XrcQp qp = XrcQp::create(domain).value();
+    CmId request = CmId::create(evd).value();
+    module.fail_next(DAPX_XRC_QP_ACCEPT, EINVAL);
+    expect_says(qp.accept(std::move(request), more).error(), EINVAL, "private data",
+                "189 bytes of private data: the most is 188");
+    EXPECT_TRUE(request);
+    module.fail_next(DAPX_CM_REJECT, EINVAL);
+    expect_says(request.reject(more).error(), EINVAL, "private data", "the most is 148");
+}
+
 TEST_F(XrcTest, EachOperationNamesAQueue)
 {
     Endpoint endpoint = Endpoint::create_xrc(pd, evd, {.max_send_sge = 2}).value();

@@ -59,10 +59,12 @@ struct DeviceAttributes {
     std::uint32_t max_dest_rd_atomic = 0;
     std::uint32_t max_msg_size = 0;
     std::uint32_t ports = 0;
-    std::uint16_t max_connect_data = 0; ///< bytes of private data of a connect
-    std::uint16_t max_accept_data = 0;  ///< of an accept
-    std::uint16_t max_reject_data = 0;  ///< of a reject
-    std::uint16_t active_mtu = 0;       ///< bytes of data in a packet, of the first port now
+    std::uint16_t max_connect_data = 0;     ///< bytes of private data of a connect
+    std::uint16_t max_accept_data = 0;      ///< of an accept
+    std::uint16_t max_reject_data = 0;      ///< of a reject
+    std::uint16_t active_mtu = 0;           ///< bytes of data in a packet, of the first port now
+    std::uint16_t max_xrc_connect_data = 0; ///< of a connect by XRC
+    std::uint16_t max_xrc_accept_data = 0;  ///< of XrcQp::accept()
 };
 
 /// What a handle names. Source: struct dapx_query_object.

@@ -49,13 +49,16 @@ struct ConnectOptions {
     Deadline deadline = no_deadline;  ///< when to give up; default: the transport's own limit
     std::uint8_t retry_count = 7;     ///< of the transport, 0 to 7
     std::uint8_t rnr_retry_count = 7; ///< receiver not ready, 0 to 7; 7 for without end
-    std::span<const std::byte> private_data = {}; ///< for the listener; read during the call
+    /// For the listener; read during the call. At most DeviceAttributes::max_connect_data bytes,
+    /// 56; of XRC max_xrc_connect_data, 48.
+    std::span<const std::byte> private_data = {};
 };
 
 /// How a connection is accepted. Source: struct dapx_ep_accept.
 struct AcceptOptions {
-    std::uint8_t rnr_retry_count = 7;             ///< receiver not ready, 0 to 7; 7 for without end
-    std::span<const std::byte> private_data = {}; ///< for the peer; read during the call
+    std::uint8_t rnr_retry_count = 7; ///< receiver not ready, 0 to 7; 7 for without end
+    /// For the peer; read during the call. At most DeviceAttributes::max_accept_data bytes, 196.
+    std::span<const std::byte> private_data = {};
 };
 
 /// Who can say what: Endpoint::query(). Source: struct dapx_ep_query.
@@ -407,6 +410,7 @@ private:
     std::uint32_t max_send_sge_ = 0;
     std::uint32_t max_inline_ = 0;
     std::uint32_t qp_num_ = 0;
+    bool xrc_ = false;
 };
 
 /// An endpoint of XRC and a queue of its peer: what Endpoint::to() gives. Thread safety: that of

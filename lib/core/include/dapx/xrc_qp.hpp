@@ -71,7 +71,8 @@ public:
 
     /// Says yes to a request with CmInfo::xrc. What becomes of it the events tell. On success
     /// @p request is empty.
-    /// @param private_data for the peer; up to 8 bytes less than Endpoint::accept() takes.
+    /// @param private_data for the peer, which has them in Endpoint::query(); at most
+    ///                     DeviceAttributes::max_xrc_accept_data bytes, 188.
     /// Errors: EPROTO (a request that is not of XRC), EBADFD (not its first step; no request),
     /// EINVAL (too much data), ENOENT, EIO. Source: DAPX_XRC_QP_ACCEPT.
     [[nodiscard]] Result<void> accept(CmId&& request,
