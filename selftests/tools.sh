@@ -537,7 +537,7 @@ both_hold() { [[ $(wc -l <"$work/held") = 2 ]]; }
 xrcd_none() {
 	"$ctl" xrcd >"$work/out" && "$ctl" xrcd -j >"$work/j" || return
 	said "$work/out" "$work/j"
-	grep -q '^no XRC domain is open' "$work/out" && json "d == []" "$work/j"
+	grep -qx 'no open XRC domain' "$work/out" && json "d == []" "$work/j"
 }
 
 xrcd_all() { # xrcd_all PID PID

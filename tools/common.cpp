@@ -61,6 +61,21 @@ int fail(const CLI::App& app, const char* text, int code) noexcept
     return code;
 }
 
+/// The word that stands in the place of a subcommand; "": another thing is wrong. CLI11 tells of
+/// the subcommand that is missing.
+std::string no_subcommand(const CLI::App& app)
+{
+    const CLI::App* at = &app;
+    while (!at->get_subcommands().empty())
+        at = at->get_subcommands().front();
+    if (at->get_require_subcommand_min() == 0 || at->remaining().empty())
+        return {};
+    std::string known;
+    for (const CLI::App* one : at->get_subcommands({}))
+        known += (known.empty() ? "" : ", ") + one->get_name();
+    return fmt::format("'{}' is no subcommand; there are {}", at->remaining().front(), known);
+}
+
 int run_body(CLI::App& app, int argc, char** argv, const std::function<int()>& body)
 {
     try {
@@ -69,6 +84,8 @@ int run_body(CLI::App& app, int argc, char** argv, const std::function<int()>& b
         // Help and version are "errors" as well.
         if (error.get_exit_code() == 0)
             return app.exit(error);
+        if (const std::string wrong = no_subcommand(app); !wrong.empty())
+            throw UsageError(wrong);
         throw UsageError(fmt::format("{}; see '{} --help'", error.what(), app.get_name()));
     }
     return body();

@@ -9,6 +9,7 @@
 #include "json_output.hpp"
 #include "measure.hpp"
 #include "objects.hpp"
+#include "privilege.hpp"
 #include "rxe.hpp"
 #include "xrcd.hpp"
 
@@ -217,7 +218,7 @@ void show_once(const ShowOptions& options, const tools::JsonStyle& style)
         if (style.json)
             print_json(tools::contexts_json(contexts, options.filter), style);
         else
-            fmt::print("{}", tools::contexts_text(contexts, options.filter));
+            fmt::print("{}", tools::contexts_text(contexts, options.filter, tools::sees_all()));
         return;
     }
     const auto objects = tools::must(dapx::list_objects());
@@ -226,7 +227,8 @@ void show_once(const ShowOptions& options, const tools::JsonStyle& style)
     if (style.json)
         print_json(tools::objects_json(objects, type, options.filter), style);
     else
-        fmt::print("{}", tools::objects_text(objects, type, options.filter, options.statistics));
+        fmt::print("{}", tools::objects_text(objects, type, options.filter, options.statistics,
+                                             tools::sees_all()));
 }
 
 int show(const ShowOptions& options, const tools::JsonStyle& style)
@@ -307,7 +309,7 @@ int xrcd(const tools::JsonStyle& style)
     if (style.json)
         print_json(tools::xrcd_json(domains), style);
     else
-        fmt::print("{}", tools::xrcd_text(domains));
+        fmt::print("{}", tools::xrcd_text(domains, tools::sees_all()));
     return 0;
 }
 

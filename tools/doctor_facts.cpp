@@ -3,6 +3,7 @@
 #include "files.hpp"
 
 #include "kernel_config.hpp"
+#include "privilege.hpp"
 #include "rdma_netlink.hpp"
 #include "requirements.hpp"
 
@@ -165,15 +166,6 @@ NodeFacts node_facts()
                    (info.error().code() == EACCES || info.error().code() == EPERM);
     facts.error = info.error().message();
     return facts;
-}
-
-bool has_capability(unsigned capability)
-{
-    std::ifstream file("/proc/self/status");
-    for (std::string word; file >> word;)
-        if (word == "CapEff:" && file >> word)
-            return ((number(word, 16).value_or(0) >> capability) & 1U) != 0;
-    return false;
 }
 
 CallerFacts caller_facts()

@@ -2,6 +2,7 @@
 #include "objects.hpp"
 
 #include "measure.hpp"
+#include "privilege.hpp"
 #include "xrcd.hpp"
 
 #include <dapx/dapx.h>
@@ -173,12 +174,6 @@ std::string class_name(ObjectType type)
                                          : found->first;
 }
 
-std::string none(const std::string& what)
-{
-    return "no " + what +
-           " that you may see (without CAP_NET_ADMIN: those of your own processes)\n";
-}
-
 template <class T> void put(json& object, const char* key, const std::optional<T>& value)
 {
     if (value)
@@ -241,7 +236,8 @@ std::string ep_state_text(std::uint32_t state)
     return name_in(ep_states, state);
 }
 
-std::string contexts_text(const std::vector<ContextEntry>& contexts, const ObjectFilter& filter)
+std::string contexts_text(const std::vector<ContextEntry>& contexts, const ObjectFilter& filter,
+                          bool all)
 {
     Rows rows = {{"CONTEXT", "DEVICE", "PID", "NAME", "USER", "OBJECTS"}};
     for (const ContextEntry& context : contexts)
@@ -251,7 +247,7 @@ std::string contexts_text(const std::vector<ContextEntry>& contexts, const Objec
                             fmt::format("{}", context.user),
                             context.ending ? fmt::format("{}, ending", context.objects)
                                            : fmt::format("{}", context.objects)});
-    return rows.size() == 1 ? none("open context") : table_text(rows, {0, 2, 4, 5});
+    return rows.size() == 1 ? none_text("open context", all) : table_text(rows, {0, 2, 4, 5});
 }
 
 namespace {
@@ -285,17 +281,17 @@ std::string table_of(const std::vector<ObjectEntry>& objects, ObjectType type,
 } // namespace
 
 std::string objects_text(const std::vector<ObjectEntry>& objects, ObjectType type,
-                         const ObjectFilter& filter, bool statistics)
+                         const ObjectFilter& filter, bool statistics, bool all)
 {
     if (type != ObjectType::any) {
         const std::string table = table_of(objects, type, filter, statistics);
-        return table.empty() ? none(class_name(type)) : table;
+        return table.empty() ? none_text(class_name(type), all) : table;
     }
     std::string text;
     for (const auto& [name, one] : object_classes)
         if (const std::string table = table_of(objects, one, filter, statistics); !table.empty())
             text += fmt::format("{}{}\n{}", text.empty() ? "" : "\n", name, table);
-    return text.empty() ? none("object") : text;
+    return text.empty() ? none_text("object", all) : text;
 }
 
 json contexts_json(const std::vector<ContextEntry>& contexts, const ObjectFilter& filter)

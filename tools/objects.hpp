@@ -32,13 +32,13 @@ struct ObjectFilter {
 /// "connected". @param state enum dapx_ep_state.
 std::string ep_state_text(std::uint32_t state);
 
-/// A table; a sentence if there is none.
+/// A table; a sentence if there is none. @param all whether there is no more than what is told.
 std::string contexts_text(const std::vector<dapx::ContextEntry>& contexts,
-                          const ObjectFilter& filter);
+                          const ObjectFilter& filter, bool all);
 /// The same of one class, or a table for each that has some (ObjectType::any).
 /// @param statistics with columns of what was counted.
 std::string objects_text(const std::vector<dapx::ObjectEntry>& objects, dapx::ObjectType type,
-                         const ObjectFilter& filter, bool statistics);
+                         const ObjectFilter& filter, bool statistics, bool all);
 
 nlohmann::json contexts_json(const std::vector<dapx::ContextEntry>& contexts,
                              const ObjectFilter& filter);

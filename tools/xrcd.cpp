@@ -2,8 +2,9 @@
 #include "xrcd.hpp"
 
 #include "measure.hpp"
+#include "privilege.hpp"
 
-#include <dapx/dapx.h>
+#include <dapx/qp.hpp>
 
 #include <fmt/format.h>
 
@@ -35,24 +36,6 @@ std::size_t sequence(const std::string& text, std::size_t at)
             return 0;
     // U+0080 to U+009F control a terminal, too.
     return length == 2 && first == 0xc2 && byte(at + 1) < 0xa0 ? 0 : length;
-}
-
-std::string state_name(std::uint32_t state)
-{
-    switch (state) {
-    case DAPX_QP_RESET:
-        return "reset";
-    case DAPX_QP_INIT:
-        return "init";
-    case DAPX_QP_RTR:
-        return "rtr";
-    case DAPX_QP_RTS:
-        return "rts";
-    case DAPX_QP_ERROR:
-        return "error";
-    default:
-        return fmt::format("{}", state);
-    }
 }
 
 std::string pid_text(std::uint32_t pid)
@@ -133,7 +116,7 @@ std::string domain_text(const Domain& domain)
     text += indented(rows, {0, 1});
     rows = {{"QP", "STATE", "REGISTRATIONS", "MESSAGES", "NOT READY"}};
     for (const Domain::Qp& qp : domain.qps)
-        rows.push_back({fmt::format("{}", qp.number), state_name(qp.state),
+        rows.push_back({fmt::format("{}", qp.number), describe(dapx::QpState{qp.state}),
                         fmt::format("{}", qp.registrations), fmt::format("{}", qp.messages),
                         fmt::format("{}", qp.not_ready)});
     text += indented(rows, {0, 2, 3, 4});
@@ -165,11 +148,10 @@ std::string printable(const std::string& name)
     return text;
 }
 
-std::string xrcd_text(const std::vector<Domain>& domains)
+std::string xrcd_text(const std::vector<Domain>& domains, bool all)
 {
     if (domains.empty())
-        return "no XRC domain is open that you may see (without CAP_NET_ADMIN: those of your own "
-               "processes)\n";
+        return none_text("open XRC domain", all);
     std::string text;
     for (const Domain& domain : domains)
         text += (text.empty() ? "" : "\n") + domain_text(domain);
@@ -190,7 +172,7 @@ json xrcd_json(const std::vector<Domain>& domains)
         json qps = json::array();
         for (const Domain::Qp& qp : domain.qps)
             qps.push_back({{"number", qp.number},
-                           {"state", state_name(qp.state)},
+                           {"state", describe(dapx::QpState{qp.state})},
                            {"registrations", qp.registrations},
                            {"messages", qp.messages},
                            {"not_ready", qp.not_ready}});

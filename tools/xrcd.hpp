@@ -15,8 +15,9 @@ namespace tools {
 /// What others have named, fit for a terminal: control characters, and what is no UTF-8, as \xNN.
 std::string printable(const std::string& name);
 
-/// One block for each domain; a sentence if there is none.
-std::string xrcd_text(const std::vector<dapx::XrcDomainInfo>& domains);
+/// One block for each domain; a sentence if there is none. @param all whether there is no more
+/// than what is told.
+std::string xrcd_text(const std::vector<dapx::XrcDomainInfo>& domains, bool all);
 
 nlohmann::json xrcd_json(const std::vector<dapx::XrcDomainInfo>& domains);
 

@@ -48,7 +48,8 @@ expect 1 "dapx-perf: $no_module" "$perf" 10.0.0.2
 expect 1 "dapx-perf: $no_module" "$perf" --server -d rxe0
 expect 1 "dapx-perf: cannot read /nonexistent" "$perf" --file /nonexistent 10.0.0.2
 expect 2 "subcommand is required" "$ctl"
-expect 2 "subcommand is required" "$ctl" frobnicate
+expect 2 "dapxctl: 'frobnicate' is no subcommand; there are info, devices, doctor, " "$ctl" frobnicate
+expect 2 "dapxctl: 'frobnicate' is no subcommand; there are add, del" "$ctl" rxe frobnicate
 expect 2 "subcommand is required" "$ctl" rxe
 expect 2 "netdev is required" "$ctl" rxe add
 expect 1 "dapxctl: cannot make an rxe device on nosuch0: there is no network interface nosuch0" "$ctl" rxe add nosuch0

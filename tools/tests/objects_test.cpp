@@ -52,10 +52,10 @@ TEST(Objects, Contexts)
     const std::vector<ContextEntry> contexts = {
         {.id = 3, .device = "rxe0", .pid = 100, .name = "job", .user = 1000, .objects = 12},
         {.id = 14, .device = "", .pid = 0, .name = "", .user = 0, .objects = 0, .ending = true}};
-    EXPECT_EQ(contexts_text(contexts, {}), "CONTEXT  DEVICE  PID  NAME  USER    OBJECTS\n"
-                                           "      3  rxe0    100  job   1000         12\n"
-                                           "     14  -         -  -        0  0, ending\n");
-    EXPECT_EQ(contexts_text(contexts, {.pid = 5, .device = ""}),
+    EXPECT_EQ(contexts_text(contexts, {}, false), "CONTEXT  DEVICE  PID  NAME  USER    OBJECTS\n"
+                                                  "      3  rxe0    100  job   1000         12\n"
+                                                  "     14  -         -  -        0  0, ending\n");
+    EXPECT_EQ(contexts_text(contexts, {.pid = 5, .device = ""}, false),
               "no open context that you may see (without CAP_NET_ADMIN: those of your own "
               "processes)\n");
     EXPECT_EQ(contexts_json(contexts, {.pid = {}, .device = "rxe0"}).dump(),
@@ -65,23 +65,25 @@ TEST(Objects, Contexts)
 
 TEST(Objects, OneClass)
 {
-    EXPECT_EQ(objects_text(some(), ObjectType::ep, {}, false),
+    EXPECT_EQ(objects_text(some(), ObjectType::ep, {}, false, false),
               "DEVICE  PID  NAME  HANDLE  STATE      QP  PEER QP  LOCAL           REMOTE         "
               "REQUESTS  RECEIVES\n"
               "rxe0    100  job        9  connected  17       18  10.0.0.1:40001  10.0.0.2:7471  "
               "       3        16\n"
               "-         -  -         12  77          -        -  -               -              "
               "       -         -\n");
-    EXPECT_EQ(objects_text(some(), ObjectType::mr, {}, true),
+    EXPECT_EQ(objects_text(some(), ObjectType::mr, {}, true, false),
               "DEVICE   PID  NAME    HANDLE  PD  BYTES  ACCESS\n"
               "rxe1    4711  a\\x0ab       2   1   4096  local-write,remote-read\n");
-    EXPECT_EQ(objects_text(some(), ObjectType::rmr, {}, false),
+    EXPECT_EQ(objects_text(some(), ObjectType::rmr, {}, false, false),
               "no rmr that you may see (without CAP_NET_ADMIN: those of your own processes)\n");
+    EXPECT_EQ(objects_text(some(), ObjectType::rmr, {}, false, true), "no rmr\n");
 }
 
 TEST(Objects, Statistics)
 {
-    const std::string text = objects_text(some(), ObjectType::ep, {.pid = 100, .device = ""}, true);
+    const std::string text =
+        objects_text(some(), ObjectType::ep, {.pid = 100, .device = ""}, true, false);
     EXPECT_NE(text.find("POSTED  RECEIVED\n"), std::string::npos) << text;
     EXPECT_NE(text.find("  1000         7\n"), std::string::npos) << text;
 }
@@ -89,10 +91,10 @@ TEST(Objects, Statistics)
 TEST(Objects, AllThatThereAre)
 {
     const std::string text =
-        objects_text(some(), ObjectType::any, {.pid = {}, .device = "rxe1"}, false);
+        objects_text(some(), ObjectType::any, {.pid = {}, .device = "rxe1"}, false, false);
     EXPECT_EQ(text.substr(0, 10), "mr\nDEVICE ");
     EXPECT_EQ(text.find("\n\n"), std::string::npos);
-    EXPECT_EQ(objects_text({}, ObjectType::any, {}, false),
+    EXPECT_EQ(objects_text({}, ObjectType::any, {}, false, false),
               "no object that you may see (without CAP_NET_ADMIN: those of your own processes)\n");
 }
 

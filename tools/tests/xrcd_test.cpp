@@ -29,15 +29,15 @@ dapx::XrcDomainInfo job()
 
 TEST(Xrcd, Text)
 {
-    EXPECT_EQ(xrcd_text({job()}), "/dev/shm/job on rxe0\n"
-                                  "  PROCESS  OPENS  NAME\n"
-                                  "      100      2  mpirun\n"
-                                  "     4711      1  -\n"
-                                  "  SRQ  OWNER  NAME\n"
-                                  "    5    100  mpirun\n"
-                                  "   16   4711  -\n"
-                                  "  QP  STATE  REGISTRATIONS  MESSAGES  NOT READY\n"
-                                  "  17  rts                2      1024          3\n");
+    EXPECT_EQ(xrcd_text({job()}, true), "/dev/shm/job on rxe0\n"
+                                        "  PROCESS  OPENS  NAME\n"
+                                        "      100      2  mpirun\n"
+                                        "     4711      1  -\n"
+                                        "  SRQ  OWNER  NAME\n"
+                                        "    5    100  mpirun\n"
+                                        "   16   4711  -\n"
+                                        "  QP  STATE  REGISTRATIONS  MESSAGES  NOT READY\n"
+                                        "  17  rts                2      1024          3\n");
 }
 
 TEST(Xrcd, SeveralAndWhatIsHidden)
@@ -51,7 +51,7 @@ TEST(Xrcd, SeveralAndWhatIsHidden)
     dapx::XrcDomainInfo deep;
     deep.device = "rxe0";
     deep.path = "";
-    EXPECT_EQ(xrcd_text({partial, deep}),
+    EXPECT_EQ(xrcd_text({partial, deep}, false),
               "(no file) on rxe1\n"
               "  PROCESS  OPENS  NAME\n"
               "        -      1  -\n"
@@ -65,7 +65,9 @@ TEST(Xrcd, SeveralAndWhatIsHidden)
 
 TEST(Xrcd, None)
 {
-    EXPECT_EQ(xrcd_text({}).find("no XRC domain is open"), 0U);
+    EXPECT_EQ(xrcd_text({}, false).find("no open XRC domain that you may see"), 0U);
+    // Nothing is hidden from who sees all.
+    EXPECT_EQ(xrcd_text({}, true), "no open XRC domain\n");
     EXPECT_EQ(xrcd_json({}).dump(), "[]");
 }
 

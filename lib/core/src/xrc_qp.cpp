@@ -56,11 +56,11 @@ const char* describe(QpState state) noexcept
     case QpState::reset:
         return "reset";
     case QpState::init:
-        return "initialised";
+        return "init";
     case QpState::ready_to_receive:
-        return "ready to receive";
+        return "rtr";
     case QpState::ready_to_send:
-        return "ready to send";
+        return "rts";
     case QpState::error:
         return "error";
     }

@@ -267,7 +267,7 @@ TEST_F(XrcTest, ReceiveQueuePair)
 
     const XrcQpInfo info = qp.query().value();
     EXPECT_EQ(info.state, QpState::ready_to_receive);
-    EXPECT_STREQ(describe(info.state), "ready to receive");
+    EXPECT_STREQ(describe(info.state), "rtr");
     EXPECT_EQ(info.registration, qp.handle());
     EXPECT_EQ(info.registrations, 2U);
     EXPECT_EQ(info.messages, 30U);

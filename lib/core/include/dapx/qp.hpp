@@ -20,7 +20,7 @@ enum class QpState : std::uint32_t {
     error = DAPX_QP_ERROR, ///< its connection has ended
 };
 
-/// For a person: "ready to receive". Never nullptr.
+/// In one word, as in the tools: "rtr". Never nullptr.
 [[nodiscard]] DAPX_EXPORT const char* describe(QpState state) noexcept;
 
 /// The path to a peer whose QP number is known. Source: struct dapx_qp_attr, RTR.
