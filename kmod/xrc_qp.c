@@ -862,7 +862,7 @@ int dapx_cmd_xrc_qp_register(struct dapx_ucmd *ucmd)
 	struct dapx_xrc_qp *qp;
 	int ret;
 
-	if (cmd->flags)
+	if (cmd->flags & ~DAPX_XRC_QP_REGISTER_EXCL)
 		return -EOPNOTSUPP;
 	reg = dapx_xrc_registration_create(ucmd->ctx, cmd->xrcd, cmd->evd, cmd->user_data);
 	if (IS_ERR(reg))
@@ -877,7 +877,11 @@ int dapx_cmd_xrc_qp_register(struct dapx_ucmd *ucmd)
 		dapx_xrc_qp_add(qp, reg);
 	mutex_unlock(&domain->lock);
 
-	ret = qp ? dapx_respond(ucmd) : -EINVAL;
+	ret = qp ? 0 : -EINVAL;
+	if (old && cmd->flags & DAPX_XRC_QP_REGISTER_EXCL)
+		ret = -EEXIST;
+	if (!ret)
+		ret = dapx_respond(ucmd);
 	if (ret || old)
 		dapx_xrc_registration_abort(reg);
 	else

@@ -1739,7 +1739,7 @@ static int xrc_qp_register(struct world *w, void *cmd)
 }
 
 static const struct reject rejects_xrc_qp_register[] = {
-	REJECT_FLAGS(xrc_qp_register, flags, 0ULL),
+	REJECT_FLAGS(xrc_qp_register, flags, 1ULL),
 	REJECT_HANDLE(xrc_qp_register, xrcd),
 	REJECT_BY(xrc_qp_register, xrcd, other_domain, EINVAL),
 	REJECT(xrc_qp_register, qp_num, 0, EINVAL),

@@ -161,10 +161,16 @@ TEST_F(xrc_qp, registering_twice_is_registering_once)
 	ASSERT_EQ(0, query(&self->c, self->qp_num, &q));
 	EXPECT_EQ(first, q.out_xrc_qp);
 	EXPECT_EQ(2, q.out_registrations);
+	/* Who wants one of his own hears that there is one. */
+	test_err(EEXIST, xrc_qp_register, self->c.fd, .xrcd = self->c.xrcd,
+		 .qp_num = self->qp_num, .flags = DAPX_XRC_QP_REGISTER_EXCL);
 	EXPECT_EQ(0, leave(&self->c, self->qp_num));
 	EXPECT_EQ(EINVAL, leave(&self->c, self->qp_num));
 	ASSERT_EQ(0, query(&self->b, self->qp_num, &q));
 	EXPECT_EQ(1, q.out_registrations);
+	test_cmd(xrc_qp_register, self->c.fd, .xrcd = self->c.xrcd,
+		 .qp_num = self->qp_num, .flags = DAPX_XRC_QP_REGISTER_EXCL);
+	EXPECT_EQ(0, leave(&self->c, self->qp_num));
 }
 
 /* A registration is an object, too. */

@@ -1881,14 +1881,23 @@ struct dapx_xrc_qp_create {
 #define DAPX_XRC_QP_CREATE _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_CREATE)
 
 /**
+ * enum dapx_xrc_qp_register_flags - dapx_xrc_qp_register.flags
+ * @DAPX_XRC_QP_REGISTER_EXCL: EEXIST if the context has a registration already
+ */
+enum dapx_xrc_qp_register_flags {
+	DAPX_XRC_QP_REGISTER_EXCL = 1 << 0,
+};
+
+/**
  * struct dapx_xrc_qp_register - ioctl(DAPX_XRC_QP_REGISTER): share it
  * @size: sizeof(struct dapx_xrc_qp_register)
- * @flags: Must be 0
+ * @flags: enum dapx_xrc_qp_register_flags
  * @xrcd: handle
  * @qp_num: number
  * @evd: where its asynchronous events go; 0 for nowhere
  * @out_xrc_qp: handle of the registration. A context has one at the most: if there is
- *	one already, this is it, and nothing changes
+ *	one already, this is it, and nothing changes, unless DAPX_XRC_QP_REGISTER_EXCL
+ *	forbids it
  * @user_data: comes with each of its events
  */
 struct dapx_xrc_qp_register {

@@ -333,6 +333,9 @@ try {
         text += ": that is no step from its state; each is made once, and a connection that "
                 "ended takes a new receive queue pair";
         break;
+    case EEXIST:
+        text += ": this context is registered with it already; use that registration";
+        break;
     case EPROTO:
         text += ": the peer's endpoint speaks no XRC; accept it with an endpoint";
         break;

@@ -95,6 +95,8 @@ Result<XrcQp> XrcQp::register_with(const XrcDomain& domain, std::uint32_t qp_num
         return std::unexpected(std::move(same).error());
     const Context context = domain.context();
     ::dapx_xrc_qp_register argument{};
+    // Two objects of one registration would end it for each other.
+    argument.flags = DAPX_XRC_QP_REGISTER_EXCL;
     argument.evd = evd != nullptr ? evd->handle() : 0;
     argument.user_data = user_data;
     if (auto done =

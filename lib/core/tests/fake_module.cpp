@@ -292,6 +292,8 @@ int FakeModule::run_xrc(unsigned long request, void* argument)
         const auto qp = xrc_qps.find(reg.qp_num);
         if (qp == xrc_qps.end())
             return EINVAL;
+        if (qp->second != 0 && (reg.flags & DAPX_XRC_QP_REGISTER_EXCL) != 0)
+            return EEXIST;
         // 0: another context's.
         if (qp->second == 0)
             qp->second = add(DAPX_OBJECT_XRC_QP);

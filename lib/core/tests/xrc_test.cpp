@@ -301,13 +301,9 @@ TEST_F(XrcTest, RegistrationByNumber)
     EXPECT_EQ(reg.evd, evd.handle());
     EXPECT_EQ(reg.user_data, 3U);
     EXPECT_EQ(qp.number(), 55U);
-    {
-        // Once more: the same, of which there is one.
-        XrcQp again = XrcQp::register_with(domain, 55).value();
-        EXPECT_EQ(again.handle(), qp.handle());
-        EXPECT_EQ(again.release(), 55U);
-        EXPECT_FALSE(again);
-    }
+    // A second object would end the only registration.
+    expect_says(XrcQp::register_with(domain, 55).error(), EEXIST, "DAPX_XRC_QP_REGISTER",
+                "this context is registered with it already");
     EXPECT_TRUE(module.objects().contains(qp.handle()));
     EXPECT_TRUE(XrcQp::step(domain, 55, {}));
     EXPECT_EQ(qp.release(), 55U);

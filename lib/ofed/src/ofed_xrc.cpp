@@ -120,9 +120,12 @@ DAPX_VERBS int ibv_reg_xrc_rcv_qp(OfedDomain* domain, std::uint32_t qp_num)
     if (domain == nullptr)
         return failed(EINVAL);
     Xrcd& own = *Xrcd::of(domain);
-    return kept(
-        core::XrcQp::register_with(own.core(), qp_num, &own.owner().async_evd(), number_only),
-        nullptr);
+    auto made =
+        core::XrcQp::register_with(own.core(), qp_num, &own.owner().async_evd(), number_only);
+    // To register twice is to register once.
+    if (!made && made.error().code() == EEXIST)
+        return 0;
+    return kept(std::move(made), nullptr);
 }
 
 DAPX_VERBS int ibv_unreg_xrc_rcv_qp(OfedDomain* domain, std::uint32_t qp_num)

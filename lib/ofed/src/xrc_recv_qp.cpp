@@ -76,10 +76,6 @@ int XrcRecvQp::create() noexcept
 
 int XrcRecvQp::open(std::uint32_t qp_num) noexcept
 {
-    // A context is registered once; two objects would end each other's registration.
-    const auto info = core::XrcQp::query(domain_.core(), qp_num);
-    if (info && info->registration != 0)
-        return EEXIST;
     return take(
         core::XrcQp::register_with(domain_.core(), qp_num, &owner().async_evd(), cookie_of(*this)));
 }

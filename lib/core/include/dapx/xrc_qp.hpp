@@ -45,11 +45,11 @@ public:
     [[nodiscard]] static Result<XrcQp> create(const XrcDomain& domain, const Evd* evd = nullptr,
                                               std::uint64_t user_data = 0) noexcept;
 
-    /// Registers with the one of number @p qp_num. A context has one registration at the most: if
-    /// it has one already that does not change, EVD included, and is what comes back; to free one
-    /// of the two objects then ends it for both, and the other's free() answers ENOENT.
-    /// Errors: EINVAL (the domain has none of this number), EDQUOT, ENOMEM, EIO.
-    /// Source: DAPX_XRC_QP_REGISTER; ibv_reg_xrc_rcv_qp(3).
+    /// Registers with the one of number @p qp_num. A context has one registration at the most, as
+    /// who makes a queue pair has.
+    /// Errors: EINVAL (the domain has none of this number), EEXIST (this context is registered with
+    /// it), EDQUOT, ENOMEM, EIO.
+    /// Source: DAPX_XRC_QP_REGISTER with DAPX_XRC_QP_REGISTER_EXCL; ibv_reg_xrc_rcv_qp(3).
     [[nodiscard]] static Result<XrcQp> register_with(const XrcDomain& domain, std::uint32_t qp_num,
                                                      const Evd* evd = nullptr,
                                                      std::uint64_t user_data = 0) noexcept;

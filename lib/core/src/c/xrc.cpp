@@ -101,7 +101,8 @@ int dapxc_xrc_qp_register(const dapxc_xrcd* xrcd, uint32_t qp_num, const dapxc_e
     auto qp = dapx::XrcQp::register_with(xrcd->object, qp_num, object_of(evd), user_data);
     if (qp)
         (void)qp->release();
-    return errno_of(qp);
+    // To register twice is to register once: there is no object that could end it.
+    return !qp && qp.error().code() == EEXIST ? 0 : errno_of(qp);
 }
 
 int dapxc_xrc_qp_unregister(const dapxc_xrcd* xrcd, uint32_t qp_num)
