@@ -54,9 +54,9 @@ struct dapx_xrc_qp {
 	struct work_struct work;
 	struct delayed_work last_word;
 
-	spinlock_t events_lock;		/* (irq) registrations, below */
+	spinlock_t events_lock;		/* (irq) registrations, what they were told, below */
 	bool established;
-	bool ended;
+	u32 ended;			/* the event that told so; 0: not ended */
 
 	spinlock_t lock;		/* (bh) all below */
 	struct dapx_xrc_responder resp;
@@ -88,6 +88,7 @@ struct dapx_xrc_registration {
 	struct dapx_event_node established;
 	struct dapx_event_node disconnected;
 	struct dapx_event_node error;
+	bool told_end;
 };
 
 static struct dapx_xrc_registration *dapx_xrc_registration_of(struct dapx_object *obj)
@@ -97,25 +98,32 @@ static struct dapx_xrc_registration *dapx_xrc_registration_of(struct dapx_object
 
 /* -------------------------------------------------------------------- events */
 
-/* To all that are registered. Any context; with events_lock. */
-static void dapx_xrc_qp_tell(struct dapx_xrc_qp *qp, u32 what)
+/* Any context; with events_lock. */
+static void dapx_xrc_registration_tell(struct dapx_xrc_registration *reg, u32 what)
 {
 	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
-		.async = { .what = what, .qp_num = qp->qp_num },
+		.handle = reg->obj.handle,
+		.user_data = reg->obj.user_data,
+		.async = { .what = what, .qp_num = reg->qp_num },
 	};
-	struct dapx_xrc_registration *reg;
-	struct dapx_event_node *node;
 
-	list_for_each_entry(reg, &qp->registrations, entry) {
-		node = what == DAPX_ASYNC_XRC_QP_ESTABLISHED ? &reg->established :
-		       what == DAPX_ASYNC_XRC_QP_DISCONNECTED ? &reg->disconnected : &reg->error;
-		if (!reg->evd)
-			continue;
-		event.handle = reg->obj.handle;
-		event.user_data = reg->obj.user_data;
-		dapx_evd_post_async(reg->evd, node, &event);
-	}
+	if (what != DAPX_ASYNC_XRC_QP_ESTABLISHED)
+		reg->told_end = true;
+	if (!reg->evd)
+		return;
+	dapx_evd_post_async(reg->evd, what == DAPX_ASYNC_XRC_QP_ESTABLISHED ? &reg->established :
+				      what == DAPX_ASYNC_XRC_QP_DISCONNECTED ? &reg->disconnected :
+				      &reg->error, &event);
+}
+
+/* To all that are registered. Any context; with events_lock. */
+static void dapx_xrc_qp_tell(struct dapx_xrc_qp *qp, u32 what)
+{
+	struct dapx_xrc_registration *reg;
+
+	list_for_each_entry(reg, &qp->registrations, entry)
+		dapx_xrc_registration_tell(reg, what);
 }
 
 static void dapx_xrc_qp_queue(struct dapx_xrc_qp *qp, enum dapx_xrc_qp_todo todo)
@@ -145,10 +153,22 @@ static void dapx_xrc_qp_tell_end(struct dapx_xrc_qp *qp, u32 what)
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->events_lock, flags);
-	if (!qp->ended)
+	if (!qp->ended) {
+		qp->ended = what;
 		dapx_xrc_qp_tell(qp, what);
-	qp->ended = true;
+	}
 	spin_unlock_irqrestore(&qp->events_lock, flags);
+}
+
+/* Who registers with one whose connection is over hears of it: nothing else will ever come. */
+static void dapx_xrc_registration_catch_up(struct dapx_xrc_registration *reg)
+{
+	struct dapx_xrc_qp *qp = reg->qp;
+
+	spin_lock_irq(&qp->events_lock);
+	if (qp->ended && !reg->told_end)
+		dapx_xrc_registration_tell(reg, qp->ended);
+	spin_unlock_irq(&qp->events_lock);
 }
 
 static void dapx_xrc_qp_end(struct dapx_xrc_qp *qp, u32 what)
@@ -882,11 +902,14 @@ int dapx_cmd_xrc_qp_register(struct dapx_ucmd *ucmd)
 		ret = -EEXIST;
 	if (!ret)
 		ret = dapx_respond(ucmd);
-	if (ret || old)
+	if (ret || old) {
 		dapx_xrc_registration_abort(reg);
-	else
-		dapx_object_publish(&reg->obj);
-	return ret;
+		return ret;
+	}
+	/* Not of a command that fails; and before anybody can free it. */
+	dapx_xrc_registration_catch_up(reg);
+	dapx_object_publish(&reg->obj);
+	return 0;
 }
 
 /* A queue pair for a command, with domain->lock held; see dapx_xrc_qp_unlock(). */

@@ -284,6 +284,43 @@ TEST_F(xrc_qp, events_go_to_all)
 	OK(evd_quiet(&self->c.conn));
 }
 
+/* Nothing else would ever come of it. */
+TEST_F(xrc_qp, end_is_told_to_who_comes_late)
+{
+	struct dapx_event event;
+	__u32 handle;
+
+	OK(xrc_connect(&self->ep, &self->b, self->qp_num));
+	OK(xrc_send(&self->ep, 0xabcdef, 3, 0, 100));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_ESTABLISHED, NULL));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_ERROR, NULL));
+	ASSERT_EQ(0, enroll(&self->c, self->qp_num, &handle));
+	ASSERT_TRUE(evd_poll(&self->c.conn, &event));
+	EXPECT_EQ(DAPX_EVENT_ASYNC, event.type);
+	EXPECT_EQ(DAPX_ASYNC_XRC_QP_ERROR, event.async.what);
+	EXPECT_EQ(self->qp_num, event.async.qp_num);
+	EXPECT_EQ(handle, event.handle);
+	/* Once: not to who registers twice, nor to who knew. */
+	ASSERT_EQ(0, enroll(&self->c, self->qp_num, NULL));
+	OK(evd_quiet(&self->c.conn));
+	OK(evd_quiet(&self->b.conn));
+}
+
+/* An end by the CM. */
+TEST_F(xrc_qp, disconnect_is_told_to_who_comes_late)
+{
+	struct dapx_event event;
+
+	OK(xrc_connect_cm(&self->ep, &self->b, self->qp_num));
+	OK(works(&self->ep, &self->srq));
+	OK(ep_destroy(&self->ep));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_ESTABLISHED, NULL));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_DISCONNECTED, NULL));
+	ASSERT_EQ(0, enroll(&self->c, self->qp_num, NULL));
+	ASSERT_TRUE(evd_poll(&self->c.conn, &event));
+	EXPECT_EQ(DAPX_ASYNC_XRC_QP_DISCONNECTED, event.async.what);
+}
+
 /* ---- the device ---- */
 
 /* Of either end, in the middle of messages: all that is asked of it then is EIO. */

@@ -1899,6 +1899,8 @@ enum dapx_xrc_qp_register_flags {
  *	one already, this is it, and nothing changes, unless DAPX_XRC_QP_REGISTER_EXCL
  *	forbids it
  * @user_data: comes with each of its events
+ *
+ * If its connection has ended already, the event that told so comes to @evd.
  */
 struct dapx_xrc_qp_register {
 	__u32 size;

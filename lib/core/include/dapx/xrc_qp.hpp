@@ -46,7 +46,8 @@ public:
                                               std::uint64_t user_data = 0) noexcept;
 
     /// Registers with the one of number @p qp_num. A context has one registration at the most, as
-    /// who makes a queue pair has.
+    /// who makes a queue pair has. If its connection has ended already, the event that told so comes
+    /// to @p evd at once.
     /// Errors: EINVAL (the domain has none of this number), EEXIST (this context is registered with
     /// it), EDQUOT, ENOMEM, EIO.
     /// Source: DAPX_XRC_QP_REGISTER with DAPX_XRC_QP_REGISTER_EXCL; ibv_reg_xrc_rcv_qp(3).
