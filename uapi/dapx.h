@@ -540,7 +540,8 @@ enum dapx_event_type {
 /**
  * enum dapx_status - How a work request ended
  * @DAPX_STATUS_SUCCESS: done
- * @DAPX_STATUS_FLUSHED: not done: the endpoint was, or went, out of service
+ * @DAPX_STATUS_FLUSHED: the endpoint was, or went, out of service. A request: unknown;
+ *	the peer may have it, whole or in part. A receive: no message is in it
  * @DAPX_STATUS_LOCAL_LENGTH: message and buffer do not fit together
  * @DAPX_STATUS_LOCAL_OPERATION: a malformed request
  * @DAPX_STATUS_LOCAL_PROTECTION: memory that is not registered, or not for this
@@ -548,7 +549,7 @@ enum dapx_event_type {
  * @DAPX_STATUS_REMOTE_ACCESS: the peer does not give this access to its memory
  * @DAPX_STATUS_REMOTE_INVALID: the peer calls the request invalid
  * @DAPX_STATUS_REMOTE_OPERATION: the peer could not carry it out
- * @DAPX_STATUS_TRANSPORT: no answer after all retries
+ * @DAPX_STATUS_TRANSPORT: no answer after all retries; the peer may have it all the same
  * @DAPX_STATUS_RECEIVER_NOT_READY: the peer had no receive posted, to the last try
  * @DAPX_STATUS_GENERAL: anything else
  */
@@ -613,7 +614,8 @@ enum dapx_completion_flags {
  * @DAPX_CONNECTION_NON_PEER_REJECTED: nobody listens, or not there
  * @DAPX_CONNECTION_ACCEPT_ERROR: an accepted connection did not come about
  * @DAPX_CONNECTION_DISCONNECTED: ended by a disconnect of either side
- * @DAPX_CONNECTION_BROKEN: ended by an error
+ * @DAPX_CONNECTION_BROKEN: ended by an error; some of what was under way may be flushed
+ *	after it
  * @DAPX_CONNECTION_TIMED_OUT: no answer in time
  * @DAPX_CONNECTION_UNREACHABLE: no way to the address
  */
@@ -679,7 +681,7 @@ enum dapx_async_event {
  * @handle: the object that it is about; 0 for none. A receive of an XRC SRQ: that
  * @user_data: of that object
  * @completion: a work request ended; all but @wr_id, @status and @opcode is
- *	valid only with success. @opcode: a receive that failed is DAPX_OP_RECV;
+ *	valid only with success, @flags included. @opcode: a receive that failed is DAPX_OP_RECV;
  *	received or read bytes are in @byte_len
  * @connection: @error: a negative errno, or 0; private data: DAPX_EP_QUERY
  * @request: @cm: handle of the request; @ep: endpoint reserved or made for it,
@@ -1338,7 +1340,8 @@ struct dapx_ep_modify {
  *	DAPX_EP_XRC 8 less
  * @private_data: for the listener
  *
- * Returns at once; the outcome is an event.
+ * Returns at once; the outcome is an event. After any other than
+ * DAPX_CONNECTION_ESTABLISHED the endpoint is DISCONNECTED: DAPX_EP_RESET before the next.
  */
 struct dapx_ep_connect {
 	__u32 size;
@@ -1423,8 +1426,9 @@ struct dapx_ep_disconnect {
  * @ep: handle, DISCONNECTED (or UNCONNECTED: no effect)
  * @out_qp_num: the new queue pair's number
  *
- * Both rings are empty afterwards, with head and tail where tail was;
- * completions that were not in an EVD ring yet are lost.
+ * Both rings are empty afterwards, with head and tail where tail was. Events that are in
+ * an EVD ring stay there; completions that were not yet are lost, and what they are of is
+ * as if flushed.
  */
 struct dapx_ep_reset {
 	__u32 size;

@@ -12,7 +12,7 @@ const char* describe(Status status) noexcept
     case Status::success:
         return "success";
     case Status::flushed:
-        return "not carried out, as the connection ended";
+        return "the connection ended before; the peer may have it";
     case Status::local_length:
         return "message and buffer do not fit together";
     case Status::local_operation:
@@ -161,7 +161,9 @@ std::string Event::describe() const noexcept
     case EventType::none:
         return "no event";
     case EventType::completion:
-        // A failed completion tells no opcode.
+        if (status() == Status::flushed && opcode() == Opcode::recv)
+            return "receive without a message: the connection ended before";
+        // Of a request, a failed completion tells no opcode.
         return status() == Status::success
                    ? std::string(dapx::describe(opcode())) + " done"
                    : std::string("request failed: ") + dapx::describe(status());

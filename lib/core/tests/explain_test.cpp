@@ -159,6 +159,12 @@ TEST(Explain, EventsInWords)
     event.raw().completion.status = DAPX_STATUS_REMOTE_ACCESS;
     EXPECT_EQ(event.describe(), "request failed: the peer does not give this access to its memory");
     EXPECT_FALSE(event.succeeded());
+    // Whether it was done, nobody here knows.
+    event.raw().completion.status = DAPX_STATUS_FLUSHED;
+    EXPECT_EQ(event.describe(),
+              "request failed: the connection ended before; the peer may have it");
+    event.raw().completion.opcode = DAPX_OP_RECV;
+    EXPECT_EQ(event.describe(), "receive without a message: the connection ended before");
     event.raw() = {};
     event.raw().type = DAPX_EVENT_CONNECTION;
     event.raw().connection.what = DAPX_CONNECTION_UNREACHABLE;

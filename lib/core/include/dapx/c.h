@@ -292,8 +292,10 @@ struct dapxc_connect_options {
 };
 
 /*
- * Begins to connect; a connection event tells the outcome. @source: NULL for what the
- * routing table says. EBADFD (state), EINVAL.
+ * Begins to connect; a connection event tells the outcome. After any other than
+ * DAPX_CONNECTION_ESTABLISHED it takes a dapxc_ep_reset() before the next. @source: NULL
+ * for what the routing table says. EBADFD (state), EINVAL: also more than 56 bytes of
+ * private data, 48 of an endpoint of XRC; dapx_query_device has the numbers.
  */
 DAPXC_API int dapxc_ep_connect(struct dapxc_ep *ep, const struct sockaddr *destination,
 			       const struct sockaddr *source,
@@ -307,7 +309,10 @@ DAPXC_API int dapxc_ep_accept(struct dapxc_ep *ep, struct dapxc_cm *request,
 			      size_t private_data_len);
 /* @flags: enum dapx_disconnect_flags. */
 DAPXC_API int dapxc_ep_disconnect(struct dapxc_ep *ep, uint32_t flags);
-/* Nobody posts meanwhile. */
+/*
+ * Nobody posts meanwhile. Events that are in an EVD's ring stay there; completions that
+ * were not yet never come, and what they are of is as if flushed.
+ */
 DAPXC_API int dapxc_ep_reset(struct dapxc_ep *ep);
 
 DAPXC_API int dapxc_ep_query(const struct dapxc_ep *ep, struct dapx_ep_query *query);

@@ -103,6 +103,9 @@ class ToSrq;
 /// one completion on the request or receive EVD, except successful requests that are not
 /// SendFlags::signalled. The memory of a request is the device's until then.
 ///
+/// When the connection ends, what is under way is flushed (Status::flushed). Completions and the
+/// connection event come in any order: some are flushed after Connection::broken.
+///
 /// What can be wrong with a single request is told by its completion; posting tells only of what
 /// is in Post. post_*(), which come from Poster, do no system call when the module is at work on
 /// the ring anyway.
@@ -267,7 +270,9 @@ public:
 
     // --- Connection -------------------------------------------------------------------------
 
-    /// Begins to connect to a listener; ends with a connection event.
+    /// Begins to connect to a listener; ends with a connection event. After any other than
+    /// Connection::established the endpoint is EpState::disconnected, and takes a reset() before
+    /// the next connect(). Connection::established has the peer's private data: query().
     /// Errors: EBADFD (state), EINVAL (too much private data). Source: DAPX_EP_CONNECT.
     [[nodiscard]] Result<void> connect(const Address& destination,
                                        const ConnectOptions& options = {}) noexcept;
@@ -287,7 +292,10 @@ public:
     /// Ends the connection now; requests under way are flushed. Source: DAPX_DISCONNECT_ABRUPT.
     [[nodiscard]] Result<void> abort() noexcept;
 
-    /// Makes a disconnected endpoint unconnected again, with empty rings.
+    /// Makes a disconnected endpoint unconnected again, with empty rings. Events that are in the
+    /// ring of an EVD stay there, and are those of the connection before; what has not come there,
+    /// as Status::flushed of requests that were under way, never comes: whose completion did not is
+    /// flushed. The queue pair has another number.
     /// Thread safety: nobody posts meanwhile. Errors: EBADFD. Source: DAPX_EP_RESET.
     [[nodiscard]] Result<void> reset() noexcept;
 

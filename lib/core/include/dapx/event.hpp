@@ -25,6 +25,9 @@ enum class EventType : std::uint32_t {
 /// How a work request ended. Source: enum dapx_status.
 enum class Status : std::uint32_t {
     success = DAPX_STATUS_SUCCESS,
+    /// The connection ended before. A request: unknown, the peer may have it, whole or in part: who
+    /// sends it again by another connection has to let the peer know it by. A receive: no message
+    /// is in it.
     flushed = DAPX_STATUS_FLUSHED,
     local_length = DAPX_STATUS_LOCAL_LENGTH,
     local_operation = DAPX_STATUS_LOCAL_OPERATION,
@@ -159,7 +162,9 @@ public:
         return (raw_.completion.flags & DAPX_COMPLETION_SRQ) != 0 ? raw_.completion.srq : 0;
     }
 
-    /// Completion of a receive: whether it came by XRC; then qp_num() says by which queue pair.
+    /// Completion of a receive that succeeded: whether it came by XRC; then qp_num() says by which
+    /// queue pair. Of one that failed it means nothing: handle() is the queue's, as it is of any by
+    /// XRC.
     [[nodiscard]] bool is_xrc() const noexcept
     {
         return is_completion() && (raw_.completion.flags & DAPX_COMPLETION_XRC) != 0;
