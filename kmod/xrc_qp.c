@@ -459,13 +459,14 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 		qp->owes = false;
 		goto out;
 	}
+	/* First: the peer disconnects when it hears why, and that is not how the connection ended. */
+	if (reply.now && qp->resp.failed)
+		dapx_xrc_qp_refused(qp);
 	if (reply.now)
 		dapx_xrc_qp_answer(qp, &reply);
 	else if (qp->told == qp->arrived && !qp->resp.failed)
 		/* Nothing more could come, not even what was dropped. */
 		dapx_xrc_qp_answer_again(qp, DAPX_STATUS_SUCCESS);
-	if (reply.now && qp->resp.failed)
-		dapx_xrc_qp_refused(qp);
 out:
 	spin_unlock_bh(&qp->lock);
 }

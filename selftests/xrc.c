@@ -1025,6 +1025,76 @@ TEST_F(xrc, by_the_cm_taken)
 	OK(ep_destroy(&other));
 }
 
+/* A connection by the CM, which gives up after so many tries that found a queue not ready. */
+static int connect_tries(struct ep *ep, struct host *from, struct host *host, __u8 tries,
+			 __u32 *qp_num)
+{
+	struct dapx_xrc_qp_accept accept = { .xrcd = host->xrcd };
+	struct dapx_ep_connect connect;
+	struct listener listener;
+	struct dapx_event event;
+
+	if (xrc_ep_create(from, ep) || xrc_qp_make(host, qp_num) ||
+	    listener_open(host, &listener))
+		return -1;
+	connect_usual(ep, &listener, &connect);
+	connect.rnr_retry_count = tries;
+	if (_test_cmd_ep_connect(from->fd, &connect) ||
+	    listener_request(&listener, &event))
+		return because("no request");
+	accept.qp_num = *qp_num;
+	accept.cm = event.request.cm;
+	if (_test_cmd_xrc_qp_accept(host->fd, &accept))
+		return because("DAPX_XRC_QP_ACCEPT: %m");
+	return expect_connection(&from->conn, ep->handle,
+				 DAPX_CONNECTION_ESTABLISHED, NULL) ||
+	       listener_close(&listener) ? -1 : 0;
+}
+
+/* A connection that its receiving side ends has an error; one that the sending side ends has not. */
+TEST_F(xrc, which_end_is_told)
+{
+	enum { REFUSED, NOT_READY, OWN_FAULT, DISCONNECTED, NUM_ENDS } end;
+	static const __u32 statuses[] = {
+		[REFUSED] = DAPX_STATUS_REMOTE_ACCESS,
+		[NOT_READY] = DAPX_STATUS_RECEIVER_NOT_READY,
+		[OWN_FAULT] = DAPX_STATUS_LOCAL_PROTECTION,
+	};
+	struct dapx_sge nowhere = { .mr = NO_HANDLE, .length = 8 };
+	struct dapx_event event;
+	struct ep ep;
+	__u32 qp_num;
+
+	for (end = REFUSED; end < NUM_ENDS; end++) {
+		OK(connect_tries(&ep, &self->a, &self->r[1], 2, &qp_num));
+		OK(carries_a_message(&ep, &self->srq[2]));
+		if (end == REFUSED)
+			OK(xrc_send(&ep, NO_SRQ, 1, 0, 8));
+		else if (end == NOT_READY)
+			OK(xrc_send(&ep, self->srq[2].number, 1, 0, 8));
+		else if (end == OWN_FAULT)
+			OK(post(&ep, self->srq[2].number, (struct dapx_send_wr) {
+				.wr_id = 1, .opcode = DAPX_OP_SEND,
+			}, &nowhere));
+		else
+			test_cmd(ep_disconnect, self->a.fd, .ep = ep.handle);
+		if (end != DISCONNECTED)
+			OK(expect_completion(&self->a.done, 1, statuses[end], NULL));
+		OK(ep_await_state(&ep, DAPX_EP_DISCONNECTED));
+		OK(expect_async(&self->r[1].conn, DAPX_ASYNC_XRC_QP_ESTABLISHED, NULL));
+		OK(evd_next(&self->r[1].conn, &event, PATIENCE_MS));
+		EXPECT_EQ(DAPX_EVENT_ASYNC, event.type);
+		EXPECT_EQ(qp_num, event.async.qp_num);
+		EXPECT_EQ(end == REFUSED ? DAPX_ASYNC_XRC_QP_ERROR :
+					   DAPX_ASYNC_XRC_QP_DISCONNECTED, event.async.what)
+			TH_LOG("end %d", end);
+		OK(ep_destroy(&ep));
+		test_cmd(xrc_qp_unregister, self->r[1].fd,
+			 .xrcd = self->r[1].xrcd, .qp_num = qp_num);
+		evd_drain(&self->a.conn);
+	}
+}
+
 /* ---- limits of queues ---- */
 
 TEST_F(xrc, limit)
