@@ -388,6 +388,7 @@ static enum dapx_status dapx_xrc_take_answer(struct dapx_xrc_requester *req, con
 	case DAPX_STATUS_REMOTE_ACCESS:
 	case DAPX_STATUS_REMOTE_INVALID:
 	case DAPX_STATUS_REMOTE_OPERATION:
+	case DAPX_STATUS_REMOTE_QUEUE:
 		return in->status;
 	default:
 		return DAPX_STATUS_BAD_RESPONSE;

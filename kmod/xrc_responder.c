@@ -81,7 +81,7 @@ static enum dapx_status dapx_xrc_open(struct dapx_xrc_responder *resp,
 		return DAPX_STATUS_REMOTE_INVALID;
 	resp->queue = resp->ops->find(resp, resp->srqn);
 	if (!resp->queue)
-		return DAPX_STATUS_REMOTE_ACCESS;
+		return DAPX_STATUS_REMOTE_QUEUE;
 	if (dapx_xrc_takes_receive(resp->opcode)) {
 		status = resp->ops->take(resp, resp->queue, &resp->receive, &size);
 		if (status != DAPX_STATUS_SUCCESS) {
@@ -119,7 +119,7 @@ static enum dapx_status dapx_xrc_carry_out(struct dapx_xrc_responder *resp,
 	u64 old;
 
 	if (!resp->queue)
-		return DAPX_STATUS_REMOTE_ACCESS;
+		return DAPX_STATUS_REMOTE_QUEUE;
 	switch (resp->opcode) {
 	case DAPX_OP_SEND:
 	case DAPX_OP_SEND_IMM:

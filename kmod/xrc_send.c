@@ -293,7 +293,7 @@ static enum dapx_status dapx_xrc_send_post(struct dapx_workq *wq, struct dapx_sl
 	u64 length;
 
 	if (in->opcode > DAPX_OP_FETCH_ADD || in->flags & ~DAPX_SEND_FLAGS ||
-	    in->remote_srqn > DAPX_XRC_MAX_SRQN ||
+	    !in->remote_srqn || in->remote_srqn > DAPX_XRC_MAX_SRQN ||
 	    (dapx_xrc_has_imm(in->opcode) && in->__reserved) ||
 	    (dapx_xrc_is_atomic(in->opcode) && in->remote_addr % sizeof(u64)))
 		return DAPX_STATUS_LOCAL_OPERATION;

@@ -666,7 +666,7 @@ static int other_connection_works(struct _test_data_xrc *self)
 TEST_F(xrc, unknown_queue)
 {
 	OK(xrc_send(&self->ep, NO_SRQ, 1, 0, 100));
-	EXPECT_REFUSED(1, DAPX_STATUS_REMOTE_ACCESS);
+	EXPECT_REFUSED(1, DAPX_STATUS_REMOTE_QUEUE);
 }
 
 TEST_F(xrc, queue_of_another_domain)
@@ -680,7 +680,7 @@ TEST_F(xrc, queue_of_another_domain)
 	OK(xrc_srq_make(&stranger, 16, &srq));
 	OK(srq_recv(&srq.srq, 1, 0, 100));
 	OK(xrc_send(&self->ep, srq.number, 1, 0, 100));
-	EXPECT_REFUSED(1, DAPX_STATUS_REMOTE_ACCESS);
+	EXPECT_REFUSED(1, DAPX_STATUS_REMOTE_QUEUE);
 	OK(evd_quiet(&stranger.recv));
 	ring_unmap(&srq.srq.ring);
 	host_close(&stranger);
@@ -691,7 +691,7 @@ TEST_F(xrc, queue_that_was_freed)
 {
 	test_cmd(free, self->r[1].fd, .handle = self->srq[1].srq.handle);
 	OK(xrc_send(&self->ep, self->srq[1].number, 1, 0, 100));
-	EXPECT_REFUSED(1, DAPX_STATUS_REMOTE_ACCESS);
+	EXPECT_REFUSED(1, DAPX_STATUS_REMOTE_QUEUE);
 }
 
 TEST_F(xrc, message_too_long)
@@ -826,7 +826,7 @@ TEST_F(xrc, flushes_the_rest)
 	for (i = 2; i < 40; i++)
 		OK(xrc_send(&self->ep, self->srq[0].number, i, 0, 10000));
 	OK(expect_completion(&self->a.done, 0, DAPX_STATUS_SUCCESS, NULL));
-	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_REMOTE_ACCESS, NULL));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_REMOTE_QUEUE, NULL));
 	for (i = 2; i < 40; i++)
 		OK(expect_completion(&self->a.done, i, DAPX_STATUS_FLUSHED,
 				     NULL));
@@ -910,6 +910,14 @@ TEST_F(xrc, memory_made_for_xrc)
 		.remote_addr = to.addr, .rkey = to.out_rkey,
 	}, &sge));
 	OK(expect_completion(&self->a.done, 4, DAPX_STATUS_REMOTE_ACCESS, NULL));
+}
+
+TEST_F(xrc, no_queue_named)
+{
+	OK(xrc_send(&self->ep, 0, 1, 0, 100));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_LOCAL_OPERATION,
+			     NULL));
+	OK(ep_await_state(&self->ep, DAPX_EP_DISCONNECTED));
 }
 
 TEST_F(xrc, number_too_large)
@@ -1056,7 +1064,7 @@ TEST_F(xrc, which_end_is_told)
 {
 	enum { REFUSED, NOT_READY, OWN_FAULT, DISCONNECTED, NUM_ENDS } end;
 	static const __u32 statuses[] = {
-		[REFUSED] = DAPX_STATUS_REMOTE_ACCESS,
+		[REFUSED] = DAPX_STATUS_REMOTE_QUEUE,
 		[NOT_READY] = DAPX_STATUS_RECEIVER_NOT_READY,
 		[OWN_FAULT] = DAPX_STATUS_LOCAL_PROTECTION,
 	};

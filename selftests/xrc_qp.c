@@ -257,7 +257,7 @@ TEST_F(xrc_qp, outlives_who_made_it)
 	OK(works(&self->ep, &self->other));
 	/* The queue of who left is gone. */
 	OK(xrc_send(&self->ep, self->srq.number, 3, 0, 100));
-	OK(expect_completion(&self->a.done, 3, DAPX_STATUS_REMOTE_ACCESS, NULL));
+	OK(expect_completion(&self->a.done, 3, DAPX_STATUS_REMOTE_QUEUE, NULL));
 	OK(expect_async(&self->c.conn, DAPX_ASYNC_XRC_QP_ERROR, &event));
 	EXPECT_EQ(self->qp_num, event.async.qp_num);
 }
@@ -276,7 +276,7 @@ TEST_F(xrc_qp, events_go_to_all)
 	EXPECT_EQ(self->qp_num, event.async.qp_num);
 	EXPECT_EQ(handle, event.handle);
 	OK(xrc_send(&self->ep, 0xabcdef, 3, 0, 100));
-	OK(expect_completion(&self->a.done, 3, DAPX_STATUS_REMOTE_ACCESS, NULL));
+	OK(expect_completion(&self->a.done, 3, DAPX_STATUS_REMOTE_QUEUE, NULL));
 	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_ERROR, &event));
 	OK(expect_async(&self->c.conn, DAPX_ASYNC_XRC_QP_ERROR, &event));
 	/* Once each. */

@@ -363,7 +363,7 @@ TEST_F(xrc_wire, half_a_message)
 	test_cmd(free, self->wire.b.fd, .handle = self->wire.srq.srq.handle);
 	request->seq = htole32(1);
 	OK(utter(&self->wire, segment, sizeof(segment)));
-	OK(refused(&self->wire, DAPX_STATUS_REMOTE_ACCESS));
+	OK(refused(&self->wire, DAPX_STATUS_REMOTE_QUEUE));
 	OK(xrc_srq_make(&self->wire.b, 64, &self->wire.srq));
 }
 

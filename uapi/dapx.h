@@ -552,6 +552,8 @@ enum dapx_event_type {
  * @DAPX_STATUS_TRANSPORT: no answer after all retries; the peer may have it all the same
  * @DAPX_STATUS_RECEIVER_NOT_READY: the peer had no receive posted, to the last try
  * @DAPX_STATUS_GENERAL: anything else
+ * @DAPX_STATUS_REMOTE_QUEUE: XRC: the peer has no SRQ of this number, or not any more,
+ *	as its owner has freed it or died
  */
 enum dapx_status {
 	DAPX_STATUS_SUCCESS = 0,
@@ -566,6 +568,7 @@ enum dapx_status {
 	DAPX_STATUS_TRANSPORT = 9,
 	DAPX_STATUS_RECEIVER_NOT_READY = 10,
 	DAPX_STATUS_GENERAL = 11,
+	DAPX_STATUS_REMOTE_QUEUE = 12,
 };
 
 /**
@@ -908,7 +911,7 @@ enum dapx_send_flags {
  * @num_sge: segments behind this header
  * @flags: enum dapx_send_flags
  * @remote_srqn: endpoints with DAPX_EP_XRC: number of the peer's SRQ, for each
- *	operation; of others: must be 0
+ *	operation, not 0; of others: must be 0
  * @remote_addr: RDMA and atomics: address in the peer
  * @rkey: RDMA and atomics: the peer's key
  * @inline_len: with DAPX_SEND_INLINE: bytes behind this header; else 0

@@ -145,9 +145,9 @@ TEST(XrcEngine, RefusedInTheMiddleOfASegment)
             world.add_queue(10);
             world.add_queue();
             world.post(1, 100, wrong == 3 ? 5 : 100);
-            constexpr dapx_status statuses[] = {
-                DAPX_STATUS_REMOTE_ACCESS, DAPX_STATUS_REMOTE_ACCESS, DAPX_STATUS_REMOTE_INVALID,
-                DAPX_STATUS_REMOTE_OPERATION};
+            constexpr dapx_status statuses[] = {DAPX_STATUS_REMOTE_QUEUE, DAPX_STATUS_REMOTE_ACCESS,
+                                                DAPX_STATUS_REMOTE_INVALID,
+                                                DAPX_STATUS_REMOTE_OPERATION};
             for (std::uint32_t i = 0; i < 10; ++i) {
                 Wanted wanted = {.total = i};
                 if (i == which && wrong == 0)
@@ -338,7 +338,7 @@ TEST(XrcEngine, NoSuchQueue)
     world.submit({.opcode = DAPX_OP_RDMA_WRITE, .srqn = 0x123});
     world.submit({.total = 1});
     ASSERT_TRUE(world.settle());
-    world.expect_failed(1, DAPX_STATUS_REMOTE_ACCESS);
+    world.expect_failed(1, DAPX_STATUS_REMOTE_QUEUE);
 }
 
 TEST(XrcEngine, QueueGoesInTheMiddleOfAMessage)
@@ -354,7 +354,7 @@ TEST(XrcEngine, QueueGoesInTheMiddleOfAMessage)
             ASSERT_TRUE(world.deliver_request() || world.deliver_answer() || world.complete_send());
         world.kill(0);
         ASSERT_TRUE(world.settle());
-        world.expect_failed(1, DAPX_STATUS_REMOTE_ACCESS);
+        world.expect_failed(1, DAPX_STATUS_REMOTE_QUEUE);
         EXPECT_FALSE(world.receive(0, 0).arrival);
         world.break_responder();
         EXPECT_FALSE(world.receive(0, 0).arrival);

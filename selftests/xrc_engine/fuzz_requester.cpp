@@ -315,7 +315,7 @@ struct Sender : dapx_xrc_requester {
             if (right & right_status) {
                 constexpr std::uint8_t statuses[] = {
                     DAPX_STATUS_SUCCESS,        DAPX_STATUS_SUCCESS,
-                    DAPX_STATUS_SUCCESS,        DAPX_STATUS_RECEIVER_NOT_READY,
+                    DAPX_STATUS_REMOTE_QUEUE,   DAPX_STATUS_RECEIVER_NOT_READY,
                     DAPX_STATUS_REMOTE_ACCESS,  DAPX_STATUS_RECEIVER_NOT_READY,
                     DAPX_STATUS_REMOTE_INVALID, DAPX_STATUS_REMOTE_OPERATION};
                 header.status = statuses[header.status % 8];

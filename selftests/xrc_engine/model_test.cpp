@@ -404,7 +404,7 @@ TEST(XrcModel, SharedSegmentsThatFail)
                 .receives = {2, 2},
                 .queue_goes = true,
                 .connection_goes = true,
-                .failures = {DAPX_STATUS_REMOTE_ACCESS, DAPX_STATUS_TRANSPORT, DAPX_STATUS_FLUSHED},
+                .failures = {DAPX_STATUS_REMOTE_QUEUE, DAPX_STATUS_TRANSPORT, DAPX_STATUS_FLUSHED},
                 .batch = 4},
                &seen),
         "");
@@ -485,7 +485,7 @@ TEST(XrcModel, AQueueGoes)
                       .messages = {send(0, 2), send(1), send(0)},
                       .receives = {2, 1},
                       .queue_goes = true,
-                      .failures = {DAPX_STATUS_REMOTE_ACCESS}}),
+                      .failures = {DAPX_STATUS_REMOTE_QUEUE}}),
               "");
 }
 

@@ -796,9 +796,9 @@ TEST_F(XrcRequester, WhatThePeerRefuses)
         other.start({{.total = total}, {.total = total}, {.total = total}});
         ASSERT_EQ(other.world.to_responder.size(), i < 256 ? 1U : 3U);
         other.answer(1, static_cast<dapx_status>(status));
-        const bool known = status == DAPX_STATUS_REMOTE_ACCESS ||
-                           status == DAPX_STATUS_REMOTE_INVALID ||
-                           status == DAPX_STATUS_REMOTE_OPERATION;
+        const bool known =
+            status == DAPX_STATUS_REMOTE_ACCESS || status == DAPX_STATUS_REMOTE_INVALID ||
+            status == DAPX_STATUS_REMOTE_OPERATION || status == DAPX_STATUS_REMOTE_QUEUE;
         EXPECT_EQ(other.world.status(0), DAPX_STATUS_SUCCESS);
         EXPECT_EQ(other.world.status(1), known ? status : DAPX_STATUS_BAD_RESPONSE);
         EXPECT_EQ(other.world.status(2), DAPX_STATUS_FLUSHED);

@@ -678,7 +678,7 @@ TEST_F(XrcResponder, RefusesInTheMiddleOfASegment)
     expect_arrived(0, 1, 2);
     EXPECT_EQ(world.queue(0).next, 2U);
     EXPECT_EQ(world.responder.messages, 2U);
-    expect_refused(DAPX_STATUS_REMOTE_ACCESS, 2);
+    expect_refused(DAPX_STATUS_REMOTE_QUEUE, 2);
     expect_no_violation();
 }
 
@@ -849,7 +849,7 @@ TEST_F(XrcResponder, NoQueueForAnyOperation)
         dapx_xrc_request lost = request(0, static_cast<dapx_opcode>(opcode), 8);
         lost.srqn = htole32(DAPX_XRC_MAX_SRQN + 1);
         other.arrives(lost, opcode < DAPX_OP_RDMA_READ ? 8 : 0);
-        other.expect_refused(DAPX_STATUS_REMOTE_ACCESS, 0);
+        other.expect_refused(DAPX_STATUS_REMOTE_QUEUE, 0);
     }
 }
 

@@ -33,6 +33,8 @@ const char* describe(Status status) noexcept
         return "the peer had no receive posted, to the last retry";
     case Status::general:
         return "an error of the device";
+    case Status::remote_queue:
+        return "the peer has no such shared receive queue (any more)";
     }
     return "unknown status";
 }

@@ -34,6 +34,7 @@ DAT_DTO_COMPLETION_STATUS status_of(core::Status status) noexcept
     case core::Status::bad_response:
         return DAT_DTO_ERR_BAD_RESPONSE;
     case core::Status::remote_access:
+    case core::Status::remote_queue:
         return DAT_DTO_ERR_REMOTE_ACCESS;
     case core::Status::remote_invalid:
     case core::Status::remote_operation:

@@ -114,6 +114,7 @@ ibv_wc_status wc_status(core::Status status) noexcept
     case core::Status::bad_response:
         return IBV_WC_BAD_RESP_ERR;
     case core::Status::remote_access:
+    case core::Status::remote_queue:
         return IBV_WC_REM_ACCESS_ERR;
     case core::Status::remote_invalid:
         return IBV_WC_REM_INV_REQ_ERR;

@@ -39,6 +39,7 @@ enum class Status : std::uint32_t {
     transport = DAPX_STATUS_TRANSPORT,
     receiver_not_ready = DAPX_STATUS_RECEIVER_NOT_READY,
     general = DAPX_STATUS_GENERAL,
+    remote_queue = DAPX_STATUS_REMOTE_QUEUE, ///< XRC: no such queue, or its owner has gone
 };
 
 /// What a work request does. Source: enum dapx_opcode.
