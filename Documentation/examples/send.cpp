@@ -4,27 +4,13 @@
 //     dapx-example-send rxe1 10.0.0.2           waits for one on RDMA device rxe1's address
 //     dapx-example-send rxe0 10.0.0.2 "hello"   sends one there through RDMA device rxe0
 #include <dapx/dapx.hpp>
+#include <dapx/must.hpp>
 
 #include <cstdio>
-#include <cstdlib>
-
-template <class T> static T must(dapx::Result<T> result)
-{
-    if (!result)
-        std::exit((std::fprintf(stderr, "send: %s\n", result.error().message().c_str()), 1));
-    if constexpr (!std::is_void_v<T>)
-        return std::move(*result);
-}
 
 static dapx::Event await(dapx::Evd& evd, dapx::EventType type)
 {
-    for (;;) {
-        const dapx::Event event = must(evd.next(std::chrono::seconds(60)));
-        if (event.type() == type && event.succeeded())
-            return event;
-        if (event.type() == type)
-            std::exit((std::fprintf(stderr, "send: %s\n", event.describe().c_str()), 1));
-    }
+    return must_succeed(evd.next_of(type, dapx::deadline_after(std::chrono::seconds(60))));
 }
 
 int main(int argc, char** argv)

@@ -4,6 +4,7 @@
 //     dapx-example-window rxe1 10.0.0.2 lend    on RDMA device rxe1's address, to the first who comes
 //     dapx-example-window rxe0 10.0.0.2 write   writes there through RDMA device rxe0 until refused
 #include <dapx/dapx.hpp>
+#include <dapx/must.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,23 +16,9 @@
 
 using namespace std::chrono_literals;
 
-template <class T> static T must(dapx::Result<T> result)
-{
-    if (!result)
-        std::exit((std::fprintf(stderr, "window: %s\n", result.error().message().c_str()), 1));
-    if constexpr (!std::is_void_v<T>)
-        return std::move(*result);
-}
-
 static dapx::Event await(dapx::Evd& evd, dapx::EventType type)
 {
-    for (;;) {
-        const dapx::Event event = must(evd.next(60s));
-        if (event.type() == type && event.succeeded())
-            return event;
-        if (event.type() == type)
-            std::exit((std::fprintf(stderr, "window: %s\n", event.describe().c_str()), 1));
-    }
+    return must_succeed(evd.next_of(type, dapx::deadline_after(60s)));
 }
 
 // What the lender tells the writer. The machine's byte order: both are the same program.

@@ -4,6 +4,7 @@
 //     dapx-example-xrc rxe1 10.0.0.2 receive FILE   three times; the first makes the receiving end
 //     dapx-example-xrc rxe0 10.0.0.2 send           on the other host; reads which of the three are sent to
 #include <dapx/dapx.hpp>
+#include <dapx/must.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -21,23 +22,9 @@
 
 using namespace std::chrono_literals;
 
-template <class T> static T must(dapx::Result<T> result)
-{
-    if (!result)
-        std::exit((std::fprintf(stderr, "xrc: %s\n", result.error().message().c_str()), 1));
-    if constexpr (!std::is_void_v<T>)
-        return std::move(*result);
-}
-
 static dapx::Event await(dapx::Evd& evd, dapx::EventType type)
 {
-    for (;;) {
-        const dapx::Event event = must(evd.next());
-        if (event.type() == type && event.succeeded())
-            return event;
-        if (event.type() == type)
-            std::exit((std::fprintf(stderr, "xrc: %s\n", event.describe().c_str()), 1));
-    }
+    return must_succeed(evd.next_of(type));
 }
 
 static constexpr std::uint32_t receivers = 3;
@@ -104,17 +91,13 @@ static void receive(const dapx::Pd& pd, dapx::Evd& evd, const dapx::Address& add
     auto& shared = *static_cast<Shared*>(at);
 
     // Who opens it first is decided by the module.
-    auto domain = dapx::XrcDomain::open(pd.context(), file, O_CREAT | O_EXCL);
-    const bool creator = domain.has_value();
-    if (!creator)
-        domain = dapx::XrcDomain::open(pd.context(), file, 0);
-    const dapx::XrcDomain joined = must(std::move(domain));
-    dapx::XrcQp qp = receiving_end(joined, evd, shared, creator);
+    const auto [domain, creator] = must(dapx::XrcDomain::join(pd.context(), file));
+    dapx::XrcQp qp = receiving_end(domain, evd, shared, creator);
 
     Message memory(std::size_t{depth} * length);
     const auto region = must(dapx::MemoryRegion::create(
         pd, std::span(memory), dapx::Access::local_write, 0, dapx::RegionFlags::xrc));
-    dapx::Srq srq = must(dapx::Srq::create_xrc(joined, pd, evd, {.depth = depth, .max_sge = 1}));
+    dapx::Srq srq = must(dapx::Srq::create_xrc(domain, pd, evd, {.depth = depth, .max_sge = 1}));
     for (std::uint32_t i = 0; i < depth; ++i)
         (void)srq.post_recv(i, region.segment(std::size_t{i} * length, length));
     const std::uint32_t self = shared.joined++;

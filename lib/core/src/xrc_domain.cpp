@@ -4,6 +4,7 @@
 #include "ioctl.hpp"
 
 #include <cerrno>
+#include <utility>
 
 #include <fcntl.h>
 
@@ -25,6 +26,24 @@ Result<XrcDomain> XrcDomain::open(const Context& context, int fd, int oflag,
     if (const int error = detail::command(context.fd(), argument); error != 0)
         return std::unexpected(detail::explain_xrcd(error));
     return XrcDomain(context.device(), argument.out_xrcd);
+}
+
+Result<XrcDomain::Joined> XrcDomain::join(const Context& context, int fd,
+                                          std::uint64_t user_data) noexcept
+{
+    for (;;) {
+        auto made = open(context, fd, O_CREAT | O_EXCL, user_data);
+        if (made)
+            return Joined{.domain = std::move(*made), .created = true};
+        if (made.error().code() != EEXIST)
+            return std::unexpected(std::move(made).error());
+        auto found = open(context, fd, 0, user_data);
+        if (found)
+            return Joined{.domain = std::move(*found), .created = false};
+        // Its last user has closed it in between.
+        if (found.error().code() != ENOENT)
+            return std::unexpected(std::move(found).error());
+    }
 }
 
 } // namespace dapx

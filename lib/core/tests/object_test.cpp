@@ -5,6 +5,7 @@
 
 #include <dapx/c.h>
 #include <dapx/dapx.hpp>
+#include <dapx/must.hpp>
 
 #include <gtest/gtest.h>
 
@@ -309,6 +310,43 @@ TEST_F(ObjectTest, EvdWhoseNewRingCannotBeMappedIsDeadUntilItIsResized)
     ASSERT_TRUE(evd.poll(event));
     EXPECT_EQ(event.software()[0], 1U);
     EXPECT_FALSE(evd.poll(event));
+}
+
+TEST_F(ObjectTest, NextOfAKind)
+{
+    Evd evd = Evd::create(context, {.depth = 8}).value();
+    dapx_event event{};
+    event.type = DAPX_EVENT_COMPLETION;
+    event.completion.wr_id = 5;
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_TRUE(evd.post({1, 0}));
+        module.put_event(evd.handle(), event);
+    }
+    EXPECT_EQ(evd.next_of(EventType::completion).value().wr_id(), 5U);
+    int others = 0;
+    const auto count = [&](const Event& other) {
+        EXPECT_EQ(other.type(), EventType::software);
+        ++others;
+    };
+    EXPECT_EQ(evd.next_of(EventType::completion, no_deadline, count).value().wr_id(), 5U);
+    EXPECT_EQ(others, 1);
+    const auto late =
+        evd.next_of(EventType::completion, deadline_after(std::chrono::milliseconds(1)));
+    EXPECT_EQ(late.error().code(), ETIMEDOUT);
+}
+
+TEST_F(ObjectTest, MustEndsTheProcessWithTheSentence)
+{
+    EXPECT_EQ(must(Result<int>(3)), 3);
+    must(Post::ok);
+    EXPECT_EXIT(must(Context::open("mthca0", module.node())), ::testing::ExitedWithCode(1),
+                "^dapx-core-test: cannot use RDMA device mthca0: ");
+    EXPECT_EXIT(must(Post::full, "post_send"), ::testing::ExitedWithCode(1),
+                "cannot post \\(post_send\\): the ring is full");
+    Event broken;
+    broken.raw().type = DAPX_EVENT_CONNECTION;
+    broken.raw().connection.what = DAPX_CONNECTION_BROKEN;
+    EXPECT_EXIT(must_succeed(broken), ::testing::ExitedWithCode(1), "the connection broke");
 }
 
 TEST_F(ObjectTest, NextEndsIfTheRingWasOverwritten)

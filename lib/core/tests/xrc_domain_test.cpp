@@ -36,6 +36,25 @@ TEST_F(XrcDomainTest, Open)
     EXPECT_EQ(module.last<dapx_xrcd_open>(DAPX_XRCD_OPEN).flags, 0U);
 }
 
+TEST_F(XrcDomainTest, JoinTellsWhoMadeIt)
+{
+    EXPECT_TRUE(XrcDomain::join(context, 7).value().created);
+    EXPECT_EQ(module.last<dapx_xrcd_open>(DAPX_XRCD_OPEN).flags,
+              std::uint32_t{DAPX_XRCD_CREATE | DAPX_XRCD_EXCL});
+    module.fail_next(DAPX_XRCD_OPEN, EEXIST);
+    const auto joined = XrcDomain::join(context, 7, 5);
+    EXPECT_FALSE(joined.value().created);
+    EXPECT_TRUE(joined.value().domain);
+    EXPECT_EQ(module.last<dapx_xrcd_open>(DAPX_XRCD_OPEN).flags, 0U);
+    EXPECT_EQ(module.last<dapx_xrcd_open>(DAPX_XRCD_OPEN).user_data, 5U);
+    // It goes between the two looks.
+    module.fail_next(DAPX_XRCD_OPEN, EEXIST);
+    module.fail_next(DAPX_XRCD_OPEN, ENOENT);
+    EXPECT_TRUE(XrcDomain::join(context, 7).value().created);
+    module.fail_next(DAPX_XRCD_OPEN, EACCES);
+    EXPECT_EQ(XrcDomain::join(context, 7).error().code(), EACCES);
+}
+
 TEST_F(XrcDomainTest, OtherFlagsDoNotReachTheModule)
 {
     const auto domain = XrcDomain::open(context, 7, O_CREAT | O_TRUNC);

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <span>
 
@@ -141,6 +142,26 @@ public:
     [[nodiscard]] Result<Event> next(std::chrono::duration<Rep, Period> timeout) noexcept
     {
         return next(deadline_after(timeout));
+    }
+
+    /// The next event of type @p type, waited for till @p deadline. What comes before it is taken,
+    /// too, and given to @p other, a function that takes a const Event&.
+    /// Errors: as next(). Thread safety: the consumer.
+    template <std::invocable<const Event&> Other>
+    [[nodiscard]] Result<Event> next_of(EventType type, Deadline deadline, Other&& other)
+    {
+        for (;;) {
+            auto event = next(deadline);
+            if (!event || event->type() == type)
+                return event;
+            other(*event);
+        }
+    }
+
+    /// The same; what comes before is dropped. For who has one thing under way.
+    [[nodiscard]] Result<Event> next_of(EventType type, Deadline deadline = no_deadline) noexcept
+    {
+        return next_of(type, deadline, [](const Event&) noexcept {});
     }
 
     /// Has an eventfd(2) signalled once for each event from now on; -1 for none. It replaces the

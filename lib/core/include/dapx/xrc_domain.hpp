@@ -25,6 +25,14 @@ public:
     [[nodiscard]] static Result<XrcDomain> open(const Context& context, int fd, int oflag,
                                                 std::uint64_t user_data = 0) noexcept;
 
+    struct Joined;
+
+    /// Opens the domain of a file, and makes it if there is none: Joined::created says which. Of
+    /// several that do so at once one makes it.
+    /// Errors: as open(), but neither ENOENT nor EEXIST. Thread safety: any thread.
+    [[nodiscard]] static Result<Joined> join(const Context& context, int fd,
+                                             std::uint64_t user_data = 0) noexcept;
+
     XrcDomain(XrcDomain&&) noexcept = default;
     XrcDomain& operator=(XrcDomain&&) noexcept = default;
     ~XrcDomain() = default;
@@ -34,6 +42,12 @@ private:
         : Object(std::move(device), ObjectType::xrcd, handle)
     {
     }
+};
+
+/// What XrcDomain::join() gives.
+struct XrcDomain::Joined {
+    XrcDomain domain;
+    bool created; ///< this call made the domain
 };
 
 } // namespace dapx
