@@ -785,7 +785,7 @@ TEST_F(xrc, ends_when_its_refusal_is_heard)
 	__u64 deadline, begin;
 
 	OK(xrc_send(&self->ep, NO_SRQ, 1, 0, 100));
-	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_REMOTE_ACCESS, NULL));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_REMOTE_QUEUE, NULL));
 	begin = now_ns();
 	deadline = in_ms(PATIENCE_MS);
 	while (qp_state(&self->r[0], self->qp_num) != DAPX_QP_ERROR) {
@@ -812,7 +812,7 @@ TEST_F(xrc, refusal_that_is_lost_at_first)
 	sleep_ms(2 * GLANCE_MS);
 	EXPECT_NE(DAPX_QP_ERROR, qp_state(&self->r[0], self->qp_num));
 	OK(host_mute(&self->r[0], false));
-	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_REMOTE_ACCESS, NULL));
+	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_REMOTE_QUEUE, NULL));
 }
 
 /* What is published behind a request that is refused is flushed, in order. */
