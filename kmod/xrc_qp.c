@@ -459,7 +459,7 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 		qp->owes = false;
 		goto out;
 	}
-	/* First: the peer disconnects when it hears why, and that is not how the connection ended. */
+	/* First: the peer disconnects when it hears why, but that did not end the connection. */
 	if (reply.now && qp->resp.failed)
 		dapx_xrc_qp_refused(qp);
 	if (reply.now)

@@ -52,8 +52,11 @@ cat >"$work/project/CMakeLists.txt" <<-'EOF'
 	add_executable(outside cpp.cpp)
 	target_link_libraries(outside PRIVATE dapx::dapx)
 EOF
-cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/here" >"$work/log" 2>&1 &&
-	cmake --build "$work/project/build" >>"$work/log" 2>&1 || { cat "$work/log" >&2; fail "not found by CMake"; }
+if ! { cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/here" &&
+	cmake --build "$work/project/build"; } >"$work/log" 2>&1; then
+	cat "$work/log" >&2
+	fail "not found by CMake"
+fi
 found=$(sed -n 's/^dapx_DIR:PATH=//p' "$work/project/build/CMakeCache.txt")
 [[ $found = "$work/here"/* ]] || fail "CMake found another one: $found"
 "$work/project/build/outside"
