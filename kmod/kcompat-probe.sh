@@ -25,6 +25,7 @@ names=()
 probe control '' 'pr_info("control\n");'
 probe have_vm_flags_set '#include <linux/mm.h>' \
 	'vm_flags_set((struct vm_area_struct *)NULL, VM_DONTCOPY);'
+probe have_file_mnt_idmap '#include <linux/fs.h>' 'file_mnt_idmap((struct file *)NULL);'
 probe have_eventfd_signal_one_arg '#include <linux/eventfd.h>' \
 	'eventfd_signal((struct eventfd_ctx *)NULL);'
 probe have_hrtimer_setup '#include <linux/hrtimer.h>' \

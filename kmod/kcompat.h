@@ -8,6 +8,7 @@
 
 #include <linux/eventfd.h>
 #include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/netlink.h>
@@ -27,6 +28,11 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags |= flags;
 }
+#endif
+
+/* Linux 6.3 */
+#ifndef HAVE_FILE_MNT_IDMAP
+#define file_mnt_idmap(file) file_mnt_user_ns(file)
 #endif
 
 /* Linux 6.8 */

@@ -163,13 +163,20 @@ static void dapx_xrcd_leave(struct dapx_xrcd *xrcd)
 	dapx_xrc_domain_close(xrcd->domain, xrcd->obj.ctx);
 }
 
+/* The owner may write whenever he likes, be it by a chmod(2) first: 0440 is no less his file. */
+static bool dapx_xrcd_may_write(struct file *file)
+{
+	return !file_permission(file, MAY_WRITE) ||
+	       inode_owner_or_capable(file_mnt_idmap(file), file_inode(file));
+}
+
 /* Not by descriptors of which many share an inode, nor by a file that one may only read. */
 static int dapx_xrcd_check_file(struct file *file)
 {
 	if (!S_ISREG(file_inode(file)->i_mode))
 		return -EINVAL;
 	/* One answer for all reasons: EPERM and EIO would say something else of the context. */
-	if (__mnt_is_readonly(file->f_path.mnt) || file_permission(file, MAY_WRITE))
+	if (__mnt_is_readonly(file->f_path.mnt) || !dapx_xrcd_may_write(file))
 		return -EACCES;
 	return 0;
 }

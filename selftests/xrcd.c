@@ -201,6 +201,26 @@ TEST_F(xrcd, rights)
 	close(reader);
 }
 
+/* ibv_xsrq_pingpong and perftest make the file with 0440, and open it for reading. */
+TEST_F(xrcd, rights_of_the_owner)
+{
+	int reader = open(self->name, O_RDONLY);
+	__u32 xrcd;
+
+	ASSERT_LE(0, reader);
+	ASSERT_EQ(0, fchown(self->file, 65534, 65534));
+	ASSERT_EQ(0, fchmod(self->file, 0440));
+	ASSERT_EQ(0, seteuid(65533));
+	EXPECT_EQ(EACCES, xrcd_open(self->a.fd, reader, CREATE, NULL));
+	ASSERT_EQ(0, seteuid(0));
+	EXPECT_FALSE(there_is(self->a.fd, self->file));
+	ASSERT_EQ(0, seteuid(65534));
+	EXPECT_EQ(0, xrcd_open(self->a.fd, reader, EXCL, &xrcd));
+	ASSERT_EQ(0, seteuid(0));
+	EXPECT_EQ(0, xrcd_close(self->a.fd, xrcd));
+	close(reader);
+}
+
 /* What may be written elsewhere, but not by way of this mount. */
 TEST_F(xrcd, rights_of_a_mount)
 {

@@ -37,7 +37,7 @@
  *  - EBUSY: in use by another object; nothing was changed
  *  - EPERM: the caller is not the process that opened the file
  *  - EACCES: the memory does not give the rights that are asked for; a port
- *    below 1024 without privilege; a file that the caller may not write; an
+ *    below 1024 without privilege; a file of others that the caller may not write; an
  *    XRC receive queue pair with which the context is not registered
  *  - EBADF: not an open descriptor
  *  - EEXIST: what was to be made exclusively is there already
@@ -1836,8 +1836,8 @@ enum dapx_xrcd_flags {
  * A domain is of the device and of the file's inode: all who open it by that
  * file, whatever name or descriptor they have it by, share it. To see whether
  * there is one and to make it is one step. The caller must be allowed to write
- * the file, in the mount that it was opened in (EACCES); the descriptor's own
- * mode does not matter. The domain outlives descriptor and name, and keeps the
+ * the file, or own it, and the mount that it was opened in must not be read-only
+ * (EACCES); the descriptor's own mode does not matter. The domain outlives descriptor and name, and keeps the
  * file system mounted.
  *
  * With @fd -1 the domain is the caller's own, and DAPX_XRCD_CREATE has to be

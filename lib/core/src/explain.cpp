@@ -367,7 +367,8 @@ try {
                 "another file";
         break;
     case EACCES:
-        text += "you may not write the file; who shares the domain needs that right (chmod)";
+        text += "the file is not yours, nor may you write it; who shares the domain needs that "
+                "right (chmod)";
         break;
     default:
         text += cause(code);

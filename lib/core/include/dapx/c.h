@@ -150,8 +150,8 @@ DAPXC_API int dapxc_evd_free(struct dapxc_evd *evd);
 /*
  * Opens the XRC domain of @fd, a regular file, or with -1 one of the caller's own.
  * @oflag: 0, O_CREAT, or O_CREAT | O_EXCL; with -1 O_CREAT.
- * errno: EINVAL, EBADF, ENOENT (there is none), EEXIST, EACCES (the file may not be
- * written).
+ * errno: EINVAL, EBADF, ENOENT (there is none), EEXIST, EACCES (a file of others that
+ * may not be written).
  */
 DAPXC_API struct dapxc_xrcd *dapxc_xrcd_open(const struct dapxc_context *context, int fd,
 					     int oflag, uint64_t user_data);

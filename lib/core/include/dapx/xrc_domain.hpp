@@ -14,7 +14,7 @@ class DAPX_EXPORT XrcDomain : public Object {
 public:
     /// Opens the domain of a file on the context's device.
     ///
-    /// @param fd     a regular file that the caller may write, however it was opened; remains the
+    /// @param fd     a regular file that the caller owns or may write, however it was opened; remains the
     ///               caller's, and may be closed at once. Whoever has the same inode, by whatever
     ///               name, shares the domain. -1: a domain of the caller's own.
     /// @param oflag  as of open(2): 0 (there has to be one), O_CREAT, or O_CREAT | O_EXCL (there
