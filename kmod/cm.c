@@ -863,7 +863,7 @@ static void dapx_cm_destroy(struct dapx_object *obj)
 }
 
 /* 0: the id is ours to destroy. 1: events have to be acknowledged first. */
-static int dapx_cm_try_free(struct dapx_cm *cm)
+static int dapx_cm_try_free(struct dapx_cm *cm, u32 flags)
 {
 	int ret = 0;
 
@@ -872,7 +872,7 @@ static int dapx_cm_try_free(struct dapx_cm *cm)
 		ret = -ENOENT;	/* a request that was answered while we waited */
 	else if (cm->state == DAPX_CM_ATTACHED)
 		ret = -EBUSY;
-	else if (cm->unacked)
+	else if (cm->unacked && !(flags & DAPX_FREE_DISCARD))
 		ret = 1;
 	else
 		cm->closing = true;	/* no event from here on */
@@ -910,7 +910,7 @@ static int dapx_cm_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 
 	for (;;) {
 		mutex_lock(&obj->mutex);
-		ret = dapx_cm_try_free(cm);
+		ret = dapx_cm_try_free(cm, cmd->flags);
 		if (!ret)
 			dapx_cm_shutdown(cm);
 		mutex_unlock(&obj->mutex);

@@ -235,7 +235,7 @@ int dapx_cmd_free(struct dapx_ucmd *ucmd)
 	struct dapx_object *obj;
 	int ret = 0;
 
-	if (cmd->flags & ~DAPX_FREE_NOWAIT)
+	if (cmd->flags & ~(DAPX_FREE_NOWAIT | DAPX_FREE_DISCARD))
 		return -EOPNOTSUPP;
 	if (cmd->type > DAPX_OBJECT_XRC_QP)
 		return -EINVAL;

@@ -321,7 +321,7 @@ static int free_object(struct world *w, void *cmd)
 }
 
 static const struct reject rejects_free[] = {
-	REJECT_FLAGS(free, flags, 1ULL),
+	REJECT_FLAGS(free, flags, 3ULL),
 	REJECT_HANDLE(free, handle),
 	REJECT(free, type, DAPX_OBJECT_EVD, ENOENT),
 	REJECT(free, type, DAPX_OBJECT_XRC_QP + 1, EINVAL),

@@ -875,6 +875,65 @@ TEST_F(destroy, acknowledged_in_parts)
 	OK(ep_destroy(&other));
 }
 
+static bool await_cm_state(struct host *host, __u32 cm, __u32 state)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+	struct dapx_cm_query query = { .cm = cm };
+
+	do {
+		if (!_test_cmd_cm_query(host->fd, &query) &&
+		    query.out_state == state)
+			return true;
+		sleep_ms(1);
+	} while (now_ns() < deadline);
+	return false;
+}
+
+/* In one step, read or not, though another thread waits for acknowledgements. */
+TEST_F(destroy, discards_events)
+{
+	struct destruction *d;
+	struct evd events;
+	__u32 cm;
+
+	OK(evd_make(self->a.fd, 1, 0, &events));
+	cm = test_cmd(cm_create, self->a.fd, .evd = events.handle).out_cm;
+	ASSERT_EQ(0, cm_resolve_addr(&self->a, cm, self->b.addr, 7,
+				     self->a.addr, PATIENCE_MS));
+	ASSERT_TRUE(await_cm_state(&self->a, cm, DAPX_CM_ADDR_READY));
+	ASSERT_EQ(0, cm_resolve_route(&self->a, cm));
+	ASSERT_TRUE(await_cm_state(&self->a, cm, DAPX_CM_ROUTE_READY));
+	EXPECT_EQ(2, CM_QUERY(&self->a, cm).out_unacked);
+	d = destroy_begin(&self->a, cm, 0);
+	EXPECT_FALSE(destroy_ended(d, GLANCE_MS));
+	EXPECT_EQ(0, destroy(&self->a, cm, DAPX_FREE_DISCARD));
+	EXPECT_EQ(ENOENT, destroy_end(d));
+	test_err(ENOENT, cm_query, self->a.fd, .cm = cm);
+	/* The second waited for room. */
+	OK(expect_cm(&events, cm, DAPX_CM_ADDR_RESOLVED, NULL));
+	OK(evd_quiet(&events));
+	test_cmd(free, self->a.fd, .handle = events.handle,
+		 .type = DAPX_OBJECT_EVD);
+	ring_unmap(&events.ring);
+}
+
+/* Nobody's request is forgotten by it, and no endpoint's id. */
+TEST_F(destroy, discards_requests)
+{
+	struct listener listener;
+	__u32 cm;
+
+	OK(listener_open(&self->b, &listener));
+	OK(resolved(&self->a, &self->b, listener.port, true, &cm));
+	OK(connect_by(&self->ea, cm));
+	OK(expect_request(&self->b.conn, listener.cm, NULL));
+	EXPECT_EQ(EBUSY, destroy(&self->a, cm, DAPX_FREE_DISCARD));
+	EXPECT_EQ(0, destroy(&self->b, listener.cm, DAPX_FREE_DISCARD));
+	OK(expect_rejected(&self->a.conn));
+	OK(ep_destroy(&self->ea));
+	EXPECT_EQ(0, destroy(&self->a, cm, DAPX_FREE_DISCARD));
+}
+
 /* ---- listeners, and requests that wait ---- */
 
 /* A request is an id as well: to destroy it is to say no. */

@@ -305,9 +305,13 @@ struct dapx_query_object {
 /**
  * enum dapx_free_flags - dapx_free.flags
  * @DAPX_FREE_NOWAIT: CM ids: EBUSY instead of a wait for acknowledgements
+ * @DAPX_FREE_DISCARD: CM ids: without acknowledgements. In one step no event of the id
+ *	comes any more, and what waits for room in its EVD is dropped; what is in the
+ *	ring can still be read, and is to be ignored
  */
 enum dapx_free_flags {
 	DAPX_FREE_NOWAIT = 1 << 0,
+	DAPX_FREE_DISCARD = 1 << 1,
 };
 
 /**

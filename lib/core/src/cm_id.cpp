@@ -168,30 +168,11 @@ Result<void> CmId::ack(std::uint32_t events) noexcept
     return detail::command(fd(), argument, "cannot acknowledge events");
 }
 
-CmId& CmId::operator=(CmId&& other) noexcept
+Result<void> CmId::discard() noexcept
 {
-    if (this != &other) {
-        settle();
-        Object::operator=(std::move(other));
-    }
-    return *this;
-}
-
-CmId::~CmId()
-{
-    settle();
-}
-
-void CmId::settle() noexcept
-{
-    // Events may come in between, while it listens or resolves; then once more.
-    for (int round = 0; owned_here() && round < 8; ++round) {
-        auto info = query();
-        if (!info || (info->unacked != 0 && !ack(info->unacked)))
-            return;
-        if (try_free() != EBUSY || info->state == CmState::attached)
-            return;
-    }
+    if (const int error = try_free(); error != 0)
+        return std::unexpected(detail::explain_free(error, ObjectType::cm));
+    return {};
 }
 
 } // namespace dapx

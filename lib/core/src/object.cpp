@@ -30,7 +30,7 @@ Result<void> Object::free() noexcept
 int Object::try_free() noexcept
 {
     const int error = issue_free(fd(), handle_, type_,
-                                 type_ == ObjectType::cm ? std::uint32_t{DAPX_FREE_NOWAIT} : 0);
+                                 type_ == ObjectType::cm ? std::uint32_t{DAPX_FREE_DISCARD} : 0);
     if (error == 0)
         handle_ = 0;
     return error;

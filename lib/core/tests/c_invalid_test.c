@@ -218,6 +218,7 @@ static void connections(void)
 	CHECK(dapxc_cm_ack(NULL, 1) == EINVAL);
 	CHECK(dapxc_cm_handle(NULL) == 0);
 	CHECK(dapxc_cm_free(NULL) == EINVAL);
+	CHECK(dapxc_cm_discard(NULL) == EINVAL);
 }
 
 /* Objects of two contexts in one call, whose numbers may be alike. */

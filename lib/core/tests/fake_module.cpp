@@ -256,7 +256,8 @@ int FakeModule::run(unsigned long request, void* argument)
         if (object == objects_.end() ||
             (free.type != DAPX_OBJECT_ANY && free.type != object->second))
             return ENOENT;
-        if (busy.contains(free.handle) || (object->second == DAPX_OBJECT_CM && unacked != 0))
+        if (busy.contains(free.handle) || (object->second == DAPX_OBJECT_CM && unacked != 0 &&
+                                           (free.flags & DAPX_FREE_DISCARD) == 0))
             return EBUSY;
         objects_.erase(object);
         std::erase_if(xrc_qps, [&](const auto& entry) { return entry.second == free.handle; });

@@ -444,7 +444,7 @@ TEST_F(ObjectTest, LayoutsThatMakeNoSenseAreRefused)
     }
 }
 
-TEST_F(ObjectTest, ListenerIsSettledBeforeItIsFreed)
+TEST_F(ObjectTest, ListenerGoesWithWhatNobodyAcknowledged)
 {
     Evd evd = Evd::create(context).value();
     std::uint32_t handle = 0;
@@ -453,9 +453,16 @@ TEST_F(ObjectTest, ListenerIsSettledBeforeItIsFreed)
         handle = listener.handle();
         module.unacked = 3;
     }
-    EXPECT_EQ(module.unacked, 0U);
     EXPECT_FALSE(module.objects().contains(handle));
-    EXPECT_EQ(module.last<dapx_free>(DAPX_FREE).flags, std::uint32_t{DAPX_FREE_NOWAIT});
+    EXPECT_EQ(module.last<dapx_free>(DAPX_FREE).flags, std::uint32_t{DAPX_FREE_DISCARD});
+
+    CmId listener = CmId::create(evd, 3).value();
+    handle = listener.handle();
+    EXPECT_EQ(listener.free().error().code(), EBUSY);
+    EXPECT_TRUE(listener);
+    ASSERT_TRUE(listener.discard());
+    EXPECT_FALSE(listener);
+    EXPECT_FALSE(module.objects().contains(handle));
 }
 
 TEST_F(ObjectTest, CmIdCommands)

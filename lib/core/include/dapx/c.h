@@ -349,6 +349,11 @@ DAPXC_API int dapxc_cm_ack(struct dapxc_cm *cm, uint32_t events);
 DAPXC_API uint32_t dapxc_cm_handle(const struct dapxc_cm *cm);
 /* Waits till all its events are acknowledged (EINTR: a signal). Rejects a request. */
 DAPXC_API int dapxc_cm_free(struct dapxc_cm *cm);
+/*
+ * The same without acknowledgements: no event of it comes any more; one that is in the ring
+ * already is to be ignored. EBUSY: an endpoint uses it.
+ */
+DAPXC_API int dapxc_cm_discard(struct dapxc_cm *cm);
 
 #ifdef __cplusplus
 }

@@ -45,9 +45,9 @@ struct CmInfo {
 
 /// A connection manager id: a listener, an active side, or a connection request that waits.
 ///
-/// Move-only. The destructor acknowledges what is not acknowledged; it rejects what waits on a
-/// listener and was not taken, and a request itself. While an endpoint uses the id (CmState::attached) it cannot be
-/// freed: destroy the endpoint first.
+/// Move-only. The destructor is discard(). Whoever frees it rejects what waits on a listener and was
+/// not taken by take(), read or not, and a request itself. While an endpoint uses the id
+/// (CmState::attached) it is not freed: destroy the endpoint first.
 ///
 /// Thread safety: any thread at any time, except while the object is moved or destroyed.
 class DAPX_EXPORT CmId : public Object {
@@ -116,8 +116,13 @@ public:
     [[nodiscard]] Result<void> ack(std::uint32_t events = 1) noexcept;
 
     CmId(CmId&&) noexcept = default;
-    CmId& operator=(CmId&& other) noexcept;
-    ~CmId();
+    CmId& operator=(CmId&&) noexcept = default;
+    ~CmId() = default;
+
+    /// As free(), without acknowledgements: no event of it comes any more. One that is in the ring
+    /// of its EVD already can still be read, and is to be ignored. The destructor does the same.
+    /// Errors: EBUSY (an endpoint uses it), ENOENT, EIO. Source: DAPX_FREE, DAPX_FREE_DISCARD.
+    [[nodiscard]] Result<void> discard() noexcept;
 
 private:
     friend class Endpoint;
@@ -131,7 +136,6 @@ private:
     [[nodiscard]] Result<void> listen(std::uint32_t mode, std::uint32_t backlog,
                                       std::uint32_t endpoint,
                                       const EndpointOptions* sizes) noexcept;
-    void settle() noexcept;
 };
 
 } // namespace dapx

@@ -70,7 +70,7 @@ protected:
     /// Forgets the object, whose handle the module has taken back.
     void forget() noexcept { handle_ = 0; }
 
-    /// Frees without waiting. @return 0, or an errno: then it is as before.
+    /// Frees without waiting, a CM id with the events that nobody acknowledged. @return 0, or an errno: then it is as before.
     [[nodiscard]] int try_free() noexcept;
 
     [[nodiscard]] const std::shared_ptr<const detail::Device>& device() const noexcept

@@ -88,3 +88,13 @@ int dapxc_cm_free(dapxc_cm* cm)
 {
     return take_back(cm);
 }
+
+int dapxc_cm_discard(dapxc_cm* cm)
+{
+    if (cm == nullptr)
+        return invalid();
+    const auto done = cm->object.discard();
+    if (done)
+        delete cm;
+    return errno_of(done);
+}
