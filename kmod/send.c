@@ -69,6 +69,7 @@ static enum dapx_status dapx_send_inline(struct dapx_workq *wq, struct dapx_slot
 	if (!op->inlinable || in->num_sge || in->inline_len > wq->max_inline)
 		return DAPX_STATUS_LOCAL_OPERATION;
 	*num_sge = 0;
+	slot->node.event.completion.byte_len = in->inline_len;
 	if (!in->inline_len)
 		return DAPX_STATUS_SUCCESS;
 	memcpy(wq->inline_data + offset, in + 1, in->inline_len);
@@ -83,8 +84,8 @@ static enum dapx_status dapx_send_inline(struct dapx_workq *wq, struct dapx_slot
 	return DAPX_STATUS_SUCCESS;
 }
 
-static enum dapx_status dapx_send_segments(struct dapx_workq *wq, const struct dapx_send_op *op,
-					   u32 *num_sge)
+static enum dapx_status dapx_send_segments(struct dapx_workq *wq, struct dapx_slot *slot,
+					   const struct dapx_send_op *op, u32 *num_sge)
 {
 	const struct dapx_send_wr *in = wq->copy;
 	struct dapx_ep *ep = wq->owner;
@@ -103,6 +104,8 @@ static enum dapx_status dapx_send_segments(struct dapx_workq *wq, const struct d
 		return DAPX_STATUS_LOCAL_OPERATION;
 	if (op->atomic && length != sizeof(u64))
 		return DAPX_STATUS_LOCAL_LENGTH;
+	/* All of it or an error: what devices say of requests other than receives differs. */
+	slot->node.event.completion.byte_len = length;
 	return DAPX_STATUS_SUCCESS;
 }
 
@@ -132,7 +135,7 @@ static enum dapx_status dapx_send_post(struct dapx_workq *wq, struct dapx_slot *
 	if (in->flags & DAPX_SEND_INLINE)
 		status = dapx_send_inline(wq, slot, op, &num_sge);
 	else
-		status = dapx_send_segments(wq, op, &num_sge);
+		status = dapx_send_segments(wq, slot, op, &num_sge);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
 
@@ -175,8 +178,6 @@ static void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct dapx_ep *ep = wq->owner;
 
 	dapx_slot_returned(slot);
-	if (status == DAPX_STATUS_SUCCESS)
-		slot->node.event.completion.byte_len = wc->byte_len;
 	dapx_workq_complete(slot, wq->ops->evd(wq), status);
 	dapx_ep_failed(ep, status);
 	dapx_workq_retire(wq);

@@ -185,6 +185,68 @@ TEST_F(work, send)
 	}
 }
 
+/* What was asked for, and how much of it: programs keep no book of their own. */
+TEST_F(work, completions_tell_requests)
+{
+	static const struct {
+		__u8 opcode;
+		__u32 needs;
+		__u32 length;
+	} ops[] = {
+		{ DAPX_OP_SEND, 0, 100 },
+		{ DAPX_OP_SEND_IMM, DAPX_DEVICE_IMM, 101 },
+		{ DAPX_OP_RDMA_WRITE, 0, 102 },
+		{ DAPX_OP_RDMA_WRITE_IMM, DAPX_DEVICE_IMM, 103 },
+		{ DAPX_OP_RDMA_READ, 0, 104 },
+		{ DAPX_OP_COMPARE_SWAP, DAPX_DEVICE_ATOMICS, 8 },
+		{ DAPX_OP_FETCH_ADD, DAPX_DEVICE_ATOMICS, 8 },
+	};
+	__u8 inline_data[] = "seven b";
+	struct dapx_event event;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct dapx_sge sge = host_sge(&self->a, SOURCE, ops[i].length);
+		struct dapx_send_wr wr = request(&self->b, ops[i].opcode, i);
+
+		if (ops[i].needs & ~self->a.limits.out_caps)
+			continue;
+		OK(ep_recv(&self->eb, 100, TARGET, 128));
+		OK(ep_post_send(&self->ea, &wr, &sge));
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS,
+				     &event));
+		EXPECT_EQ(ops[i].opcode, event.completion.opcode);
+		EXPECT_EQ(ops[i].length, event.completion.byte_len);
+	}
+	{
+		struct dapx_send_wr wr = request(&self->b, DAPX_OP_RDMA_WRITE, 77);
+
+		wr.num_sge = 0;
+		wr.flags |= DAPX_SEND_INLINE;
+		wr.inline_len = sizeof(inline_data);
+		OK(ep_post_send(&self->ea, &wr, inline_data));
+		OK(expect_completion(&self->a.done, 77, DAPX_STATUS_SUCCESS,
+				     &event));
+		EXPECT_EQ(DAPX_OP_RDMA_WRITE, event.completion.opcode);
+		EXPECT_EQ(sizeof(inline_data), event.completion.byte_len);
+	}
+	/* One that fails, and those that are flushed after it. */
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		__u32 length = ops[i].length;
+		struct dapx_sge sge = host_sge(&self->a, SOURCE, length);
+		struct dapx_send_wr wr = request(&self->b, ops[i].opcode, i);
+
+		if (ops[i].needs & ~self->a.limits.out_caps)
+			continue;
+		if (!i)
+			sge.mr = 0;
+		OK(ep_post_send(&self->ea, &wr, &sge));
+		OK(expect_completion(&self->a.done, i, i ? DAPX_STATUS_FLUSHED :
+				     DAPX_STATUS_LOCAL_PROTECTION, &event));
+		EXPECT_EQ(ops[i].opcode, event.completion.opcode);
+	}
+}
+
 TEST_F(work, send_imm)
 {
 	struct dapx_sge sge = host_sge(&self->a, SOURCE, 100);

@@ -688,8 +688,9 @@ enum dapx_async_event {
  * @handle: the object that it is about; 0 for none. A receive of an XRC SRQ: that
  * @user_data: of that object
  * @completion: a work request ended; all but @wr_id, @status and @opcode is
- *	valid only with success, @flags included. @opcode: a receive that failed is DAPX_OP_RECV;
- *	received or read bytes are in @byte_len
+ *	valid only with success, @flags included. @opcode: that of the request, however
+ *	it ended; a receive that failed is DAPX_OP_RECV. @byte_len: bytes that were
+ *	received; of other requests those of their segments, or inline
  * @connection: @error: a negative errno, or 0; private data: DAPX_EP_QUERY
  * @request: @cm: handle of the request; @ep: endpoint reserved or made for it,
  *	or 0; private data and addresses: DAPX_CM_QUERY
