@@ -670,6 +670,9 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	cm->responder_resources = conn->responder_resources;
 	cm->initiator_depth = conn->initiator_depth;
 	cm->remote_qp_num = conn->qp_num;
+	cm->retry_count = conn->retry_count;
+	cm->rnr_retry_count = conn->rnr_retry_count;
+	cm->srq = conn->srq;
 	cm->private_data_len = min_t(u32, conn->private_data_len, sizeof(cm->private_data));
 	cm->xrc = dapx_xrc_cm_header_is(data, cm->private_data_len);
 	if (cm->xrc) {
@@ -1220,6 +1223,18 @@ int dapx_cmd_cm_resolve(struct dapx_ucmd *ucmd)
 	return ret;
 }
 
+static u32 dapx_cm_port(struct dapx_cm *cm)
+{
+	u32 port = 0;
+
+	mutex_lock(&cm->id_mutex);
+	/* A listener on all addresses is on no port. */
+	if (cm->id && cm->id->device)
+		port = cm->id->port_num;
+	mutex_unlock(&cm->id_mutex);
+	return port;
+}
+
 int dapx_cmd_cm_query(struct dapx_ucmd *ucmd)
 {
 	struct dapx_cm_query *cmd = ucmd->cmd;
@@ -1247,7 +1262,14 @@ int dapx_cmd_cm_query(struct dapx_ucmd *ucmd)
 	cmd->out_private_data_len = cm->private_data_len;
 	memcpy(cmd->out_private_data, cm->private_data, sizeof(cm->private_data));
 	cmd->out_xrc = cm->xrc;
+	cmd->out_remote_qp_num = cm->remote_qp_num;
+	cmd->out_srq = cm->srq;
+	cmd->out_responder_resources = cm->responder_resources;
+	cmd->out_initiator_depth = cm->initiator_depth;
+	cmd->out_retry_count = cm->retry_count;
+	cmd->out_rnr_retry_count = cm->rnr_retry_count;
 	spin_unlock_irq(&cm->lock);
+	cmd->out_port = dapx_cm_port(cm);
 	dapx_cm_addresses(cm, &cmd->out_local, &cmd->out_remote);
 	ret = dapx_respond(ucmd);
 	dapx_object_put(&cm->obj);

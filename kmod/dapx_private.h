@@ -971,6 +971,9 @@ struct dapx_ep {
 	u8 private_data[DAPX_CM_HEADER_MAX + DAPX_PRIVATE_DATA_MAX];	/* ours, until it is sent */
 	u8 peer_data[DAPX_PRIVATE_DATA_MAX];
 	u32 peer_data_len;
+	u32 reject_reason;		/* ep->lock; of the peer's CM */
+	u8 agreed_rd_atomic;		/* qp_mutex; 0: nothing is agreed */
+	u8 agreed_dest_rd_atomic;	/* qp_mutex */
 	u32 remote_qp_num;
 	bool answered;			/* ep->lock; the peer accepted: its data are here */
 	bool established;		/* ep->lock; by the CM, and that event is posted */
@@ -1055,6 +1058,9 @@ struct dapx_cm {
 	struct dapx_ep *candidate;	/* reserved or made for it */
 	u8 responder_resources;
 	u8 initiator_depth;
+	u8 retry_count;
+	u8 rnr_retry_count;
+	u8 srq;
 	u32 remote_qp_num;
 	u8 private_data[DAPX_PRIVATE_DATA_MAX];
 	u32 private_data_len;

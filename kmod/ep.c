@@ -541,6 +541,10 @@ int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask)
 	from = ep->qp_state;
 	if (ep->qp && from != IB_QPS_ERR) {
 		ret = ib_modify_qp(ep->qp, attr, mask);
+		if (!ret && mask & IB_QP_MAX_QP_RD_ATOMIC)
+			ep->agreed_rd_atomic = attr->max_rd_atomic;
+		if (!ret && mask & IB_QP_MAX_DEST_RD_ATOMIC)
+			ep->agreed_dest_rd_atomic = attr->max_dest_rd_atomic;
 		if (!ret && mask & IB_QP_STATE)
 			WRITE_ONCE(ep->qp_state, attr->qp_state);
 		/* Its consumer may have stepped it here before the RDMA CM does. */
@@ -1012,6 +1016,9 @@ static void dapx_ep_renew(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 	spin_lock_irq(&ep->lock);
 	ep->todo = 0;
 	ep->remote_qp_num = 0;
+	ep->reject_reason = 0;
+	ep->agreed_rd_atomic = 0;
+	ep->agreed_dest_rd_atomic = 0;
 	ep->peer_data_len = 0;
 	ep->answered = false;
 	ep->established = false;
@@ -1164,6 +1171,24 @@ static u32 dapx_handle_of(const struct dapx_object *obj)
 	return obj->handle;
 }
 
+/* Depths; an iWARP driver agrees on them with the peer, and tells nobody. */
+static void dapx_ep_agreed(struct dapx_ep *ep, struct dapx_ep_query *cmd)
+{
+	bool connected = READ_ONCE(ep->state) == DAPX_EP_CONNECTED ||
+			 READ_ONCE(ep->state) == DAPX_EP_DISCONNECT_PENDING;
+	bool iwarp = ep->obj.ctx->dev->iwarp;
+
+	cmd->out_rd_atomic = 0;
+	cmd->out_dest_rd_atomic = 0;
+	if (!connected)
+		return;
+	mutex_lock(&ep->qp_mutex);
+	cmd->out_rd_atomic = iwarp ? ep->conn_param.initiator_depth : ep->agreed_rd_atomic;
+	cmd->out_dest_rd_atomic = iwarp ? ep->conn_param.responder_resources :
+					  ep->agreed_dest_rd_atomic;
+	mutex_unlock(&ep->qp_mutex);
+}
+
 int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_query *cmd = ucmd->cmd;
@@ -1197,7 +1222,9 @@ int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
 	cmd->out_remote_qp_num = ep->remote_qp_num;
 	cmd->out_private_data_len = ep->peer_data_len;
 	memcpy(cmd->out_private_data, ep->peer_data, sizeof(ep->peer_data));
+	cmd->out_reject_reason = ep->reject_reason;
 	spin_unlock_irq(&ep->lock);
+	dapx_ep_agreed(ep, cmd);
 	if (ep->cm) {
 		cmd->out_cm = dapx_handle_of(&ep->cm->obj);
 		dapx_cm_addresses(ep->cm, &cmd->out_local, &cmd->out_remote);

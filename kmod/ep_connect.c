@@ -115,6 +115,15 @@ static bool dapx_ep_connect_failed(struct dapx_ep *ep, u32 what, int error, cons
 	return true;
 }
 
+/* Before the event by which the process hears of it. */
+static void dapx_ep_refused(struct dapx_ep *ep, int reason)
+{
+	spin_lock_irq(&ep->lock);
+	if (ep->state == DAPX_EP_ACTIVE_PENDING)
+		ep->reject_reason = abs(reason);
+	spin_unlock_irq(&ep->lock);
+}
+
 /* The peer accepted, and said this. */
 static void dapx_ep_answered(struct dapx_ep *ep, const struct rdma_conn_param *conn)
 {
@@ -324,6 +333,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 			data = event->param.conn.private_data;
 			length = event->param.conn.private_data_len;
 		}
+		dapx_ep_refused(ep, event->status);
 		if (dapx_ep_connect_failed(ep, data || ep->obj.ctx->dev->iwarp ?
 					   DAPX_CONNECTION_PEER_REJECTED :
 					   DAPX_CONNECTION_NON_PEER_REJECTED,

@@ -405,6 +405,91 @@ TEST_F(cm, private_data)
 	EXPECT_EQ(0, end.out_private_data_len);
 }
 
+/* What an answer depends on, and what came of it. */
+TEST_F(cm, request_tells_what_is_asked)
+{
+	struct dapx_ep_modify depths = { .mask = DAPX_EP_MODIFY_RD_ATOMIC };
+	struct dapx_ep_connect connect;
+	struct dapx_cm_query request;
+	struct listener listener;
+	struct dapx_ep_query end;
+	struct dapx_event event;
+
+	depths.ep = self->ea.handle;
+	depths.max_rd_atomic = 3;
+	depths.max_dest_rd_atomic = 5;
+	ASSERT_EQ(0, _test_cmd_ep_modify(self->a.fd, &depths));
+	depths.ep = self->eb.handle;
+	depths.max_rd_atomic = 4;
+	depths.max_dest_rd_atomic = 2;
+	ASSERT_EQ(0, _test_cmd_ep_modify(self->b.fd, &depths));
+	OK(listener_open(&self->b, &listener));
+	EXPECT_EQ(1, CM_QUERY(&self->b, listener.cm).out_port);
+	connect_usual(&self->ea, &listener, &connect);
+	connect.retry_count = 6;
+	connect.rnr_retry_count = 5;
+	ASSERT_EQ(0, _test_cmd_ep_connect(self->a.fd, &connect));
+	OK(listener_request(&listener, &event));
+	request = CM_QUERY(&self->b, event.request.cm);
+	EXPECT_EQ(1, request.out_port);
+	EXPECT_EQ(0, request.out_srq);
+	if (!on_siw()) {
+		EXPECT_EQ(self->ea.qp_num, request.out_remote_qp_num);
+		EXPECT_EQ(3, request.out_responder_resources);
+		EXPECT_EQ(5, request.out_initiator_depth);
+		EXPECT_EQ(6, request.out_retry_count);
+		EXPECT_EQ(5, request.out_rnr_retry_count);
+	}
+	end = test_cmd(ep_query, self->b.fd, .ep = self->eb.handle);
+	EXPECT_EQ(0, end.out_rd_atomic);
+	EXPECT_EQ(0, end.out_dest_rd_atomic);
+	OK(ep_accept(&self->eb, event.request.cm));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, self->eb.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	end = test_cmd(ep_query, self->a.fd, .ep = self->ea.handle);
+	EXPECT_EQ(on_siw() ? 3 : 2, end.out_rd_atomic);
+	EXPECT_EQ(on_siw() ? 5 : 4, end.out_dest_rd_atomic);
+	end = test_cmd(ep_query, self->b.fd, .ep = self->eb.handle);
+	EXPECT_NE(0, end.out_rd_atomic);
+	if (!on_siw()) {
+		EXPECT_EQ(4, end.out_rd_atomic);
+		EXPECT_EQ(2, end.out_dest_rd_atomic);
+	}
+	OK(disconnect_reset(&self->ea, &self->eb));
+	end = test_cmd(ep_query, self->a.fd, .ep = self->ea.handle);
+	EXPECT_EQ(0, end.out_rd_atomic);
+}
+
+/* By its consumer, or as nobody listens. */
+TEST_F(cm, reject_tells_why)
+{
+	struct listener listener;
+	struct dapx_ep_query end;
+	struct dapx_event event;
+
+	OK(listener_open(&self->b, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	test_cmd(cm_reject, self->b.fd, .cm = event.request.cm);
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_PEER_REJECTED, NULL));
+	end = test_cmd(ep_query, self->a.fd, .ep = self->ea.handle);
+	EXPECT_EQ(on_siw() ? ECONNREFUSED : 28, end.out_reject_reason);
+	test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+	end = test_cmd(ep_query, self->a.fd, .ep = self->ea.handle);
+	EXPECT_EQ(0, end.out_reject_reason);
+	OK(listener_close(&listener));
+	if (on_siw())
+		return;
+	OK(ep_connect(&self->ea, &listener));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_NON_PEER_REJECTED, NULL));
+	end = test_cmd(ep_query, self->a.fd, .ep = self->ea.handle);
+	EXPECT_EQ(8, end.out_reject_reason);
+}
+
 TEST_F(cm, private_data_of_reject)
 {
 	const unsigned int lengths[] = {

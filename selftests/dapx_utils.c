@@ -479,6 +479,9 @@ static const struct span outs_ep_query[] = {
 	OUT(ep_query, out_remote),
 	OUT(ep_query, out_send_ring),
 	OUT(ep_query, out_recv_ring),
+	OUT(ep_query, out_reject_reason),
+	OUT(ep_query, out_rd_atomic),
+	OUT(ep_query, out_dest_rd_atomic),
 	{}
 };
 
@@ -505,6 +508,13 @@ static const struct span outs_cm_query[] = {
 	OUT(cm_query, out_xrc),
 	OUT(cm_query, out_local),
 	OUT(cm_query, out_remote),
+	OUT(cm_query, out_remote_qp_num),
+	OUT(cm_query, out_srq),
+	OUT(cm_query, out_responder_resources),
+	OUT(cm_query, out_initiator_depth),
+	OUT(cm_query, out_retry_count),
+	OUT(cm_query, out_rnr_retry_count),
+	OUT(cm_query, out_port),
 	{}
 };
 

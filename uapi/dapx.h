@@ -1180,6 +1180,12 @@ struct dapx_ep_create {
  * @out_remote: the peer's address
  * @out_send_ring: as from DAPX_EP_CREATE
  * @out_recv_ring: as from DAPX_EP_CREATE
+ * @out_reject_reason: with DAPX_CONNECTION_PEER_REJECTED and _NON_PEER_REJECTED: the
+ *	number that the peer's connection manager gives, see the InfiniBand
+ *	specification (28: its consumer); over iWARP an errno
+ * @out_rd_atomic: reads and atomics in flight as initiator, as agreed with the peer; 0
+ *	while not connected. iWARP: as asked for
+ * @out_dest_rd_atomic: the same as responder
  */
 struct dapx_ep_query {
 	__u32 size;
@@ -1206,6 +1212,9 @@ struct dapx_ep_query {
 	struct __kernel_sockaddr_storage out_remote;
 	struct dapx_ring_layout out_send_ring;
 	struct dapx_ring_layout out_recv_ring;
+	__u32 out_reject_reason;
+	__u16 out_rd_atomic;
+	__u16 out_dest_rd_atomic;
 };
 
 #define DAPX_EP_QUERY _IO(DAPX_TYPE, DAPX_CMD_EP_QUERY)
@@ -1607,6 +1616,14 @@ struct dapx_cm_resolve {
  *	DAPX_XRC_QP_ACCEPT; others by DAPX_EP_ACCEPT
  * @out_local: own address and port; family 0 while not known
  * @out_remote: the peer's
+ * @out_remote_qp_num: request: the peer's queue pair; the following, too, of a request
+ * @out_srq: 1: the peer's endpoint has a shared receive queue
+ * @out_responder_resources: reads and atomics in flight that the peer would like to
+ *	have answered here
+ * @out_initiator_depth: those that it would answer
+ * @out_retry_count: of the transport, that the peer asks for; 0 over iWARP
+ * @out_rnr_retry_count: likewise
+ * @out_port: any id: port of the device, from 1; 0 while not known
  */
 struct dapx_cm_query {
 	__u32 size;
@@ -1624,6 +1641,13 @@ struct dapx_cm_query {
 	__u32 out_xrc;
 	struct __kernel_sockaddr_storage out_local;
 	struct __kernel_sockaddr_storage out_remote;
+	__u32 out_remote_qp_num;
+	__u32 out_srq;
+	__u8 out_responder_resources;
+	__u8 out_initiator_depth;
+	__u8 out_retry_count;
+	__u8 out_rnr_retry_count;
+	__u32 out_port;
 };
 
 #define DAPX_CM_QUERY _IO(DAPX_TYPE, DAPX_CMD_CM_QUERY)

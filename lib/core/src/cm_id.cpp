@@ -132,6 +132,13 @@ Result<CmInfo> CmId::query() const noexcept
         .xrc = argument.out_xrc != 0,
         .local = detail::from_abi(argument.out_local),
         .remote = detail::from_abi(argument.out_remote),
+        .remote_qp_num = argument.out_remote_qp_num,
+        .srq = argument.out_srq != 0,
+        .responder_resources = argument.out_responder_resources,
+        .initiator_depth = argument.out_initiator_depth,
+        .retry_count = argument.out_retry_count,
+        .rnr_retry_count = argument.out_rnr_retry_count,
+        .port = argument.out_port,
     };
 }
 

@@ -163,6 +163,9 @@ Result<EndpointInfo> Endpoint::query() const noexcept
             detail::private_data(argument.out_private_data, argument.out_private_data_len),
         .local = detail::from_abi(argument.out_local),
         .remote = detail::from_abi(argument.out_remote),
+        .reject_reason = argument.out_reject_reason,
+        .rd_atomic = argument.out_rd_atomic,
+        .dest_rd_atomic = argument.out_dest_rd_atomic,
     };
 }
 

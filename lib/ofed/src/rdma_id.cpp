@@ -658,11 +658,17 @@ RdmaEvent* RdmaId::request_event(Leg& leg, const core::Event& raw, RdmaId*& made
     const core::DeviceAttributes& limits = leg.device->context().attributes();
     told->listen_id = this;
     told->set_private_data(info->private_data);
-    told->param.conn.responder_resources =
-        static_cast<std::uint8_t>(depth_of(RDMA_MAX_RESP_RES, limits.max_dest_rd_atomic));
-    told->param.conn.initiator_depth =
-        static_cast<std::uint8_t>(depth_of(RDMA_MAX_INIT_DEPTH, limits.max_rd_atomic));
-    told->param.conn.retry_count = told->param.conn.rnr_retry_count = 7;
+    // An iWARP request has no number, and says nothing that an accept could take over.
+    const bool tells = info->remote_qp_num != 0;
+    rdma_conn_param& conn = told->param.conn;
+    conn.responder_resources = static_cast<std::uint8_t>(
+        depth_of(tells ? info->responder_resources : RDMA_MAX_RESP_RES, limits.max_dest_rd_atomic));
+    conn.initiator_depth = static_cast<std::uint8_t>(
+        depth_of(tells ? info->initiator_depth : RDMA_MAX_INIT_DEPTH, limits.max_rd_atomic));
+    conn.retry_count = tells ? info->retry_count : 7;
+    conn.rnr_retry_count = tells ? info->rnr_retry_count : 7;
+    conn.srq = info->srq ? 1 : 0;
+    conn.qp_num = info->remote_qp_num;
     {
         const std::lock_guard guard(ack_lock_);
         ++reported_;
