@@ -755,7 +755,8 @@ enum dapx_evd_flags {
  * @size: sizeof(struct dapx_evd_create)
  * @flags: enum dapx_evd_flags
  * @depth: entries, rounded up to a power of two. Events beyond it are not lost:
- *	they wait in the kernel
+ *	they wait in the kernel; asynchronous ones of one object (or of the ports) and
+ *	kind as one event, which tells of the last
  * @__reserved: Must be 0
  * @user_data: given back by queries
  * @out_evd: handle

@@ -138,7 +138,10 @@ DAPXC_API int dapxc_evd_set_eventfd(struct dapxc_evd *evd, int eventfd);
  */
 DAPXC_API int dapxc_evd_resize(struct dapxc_evd *evd, uint32_t depth);
 
-/* Puts in an event of type DAPX_EVENT_SOFTWARE: also to wake who waits. EAGAIN: full. */
+/*
+ * Puts in an event of type DAPX_EVENT_SOFTWARE: also to wake who waits
+ * for one event; a wait for more counts it as one of them. EAGAIN: full.
+ */
 DAPXC_API int dapxc_evd_post(struct dapxc_evd *evd, uint64_t data0, uint64_t data1);
 
 /* As in DAPX_QUERY_OBJECT, and in queries of what uses it. */

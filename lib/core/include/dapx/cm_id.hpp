@@ -66,7 +66,8 @@ public:
 
     /// Takes over the request that an event of type EventType::connect_request announces, and
     /// acknowledges that event to the listener, @p listener. To be done once for each such event.
-    /// Errors: ENOENT (it is gone: the peer gave up).
+    /// That the peer has given up shows when it is answered; or by an event, once it is taken (take()).
+    /// Errors: EINVAL (acknowledged already), ENOENT (the listener is gone), EIO.
     [[nodiscard]] static Result<CmId> request(CmId& listener, const Event& event) noexcept;
 
     /// Makes a request an id of its own, which has no more to do with its listener: that does not

@@ -38,8 +38,9 @@ template <class Rep, class Period>
 /// An event dispatcher: a ring of completions, connection, CM, asynchronous and software events,
 /// in one order. Verbs: a completion queue with its channel.
 ///
-/// Events are never lost: what finds no room in the ring waits in the module. Polling is done on
-/// shared memory, without system calls. Move-only; see Object for its end.
+/// No completion, connection or CM event is lost: what finds no room in the ring waits in the module.
+/// An asynchronous event waits as one, whatever follows: of the ports the last is told, of a limit that
+/// was set anew meanwhile that it was reached. Polling is done on shared memory, without system calls. Move-only; see Object for its end.
 ///
 /// Thread safety: one thread at a time may consume (poll(), next(), resize()); wait() and post()
 /// may be called by any number of threads beside it.
@@ -193,7 +194,8 @@ public:
     /// Thread safety: the consumer. Source: DAPX_EVD_RESIZE.
     [[nodiscard]] Result<void> resize(std::uint32_t depth) noexcept;
 
-    /// Puts in an event of type EventType::software.
+    /// Puts in an event of type EventType::software. Also to wake who waits for one event; of a
+    /// wait for more it is one.
     /// Errors: EAGAIN (ring full). Thread safety: any thread. Source: DAPX_EVD_POST.
     [[nodiscard]] Result<void> post(std::array<std::uint64_t, 2> data) noexcept;
 

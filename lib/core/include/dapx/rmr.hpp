@@ -13,8 +13,10 @@ namespace dapx {
 /// Remote memory region: a window of a MemoryRegion, which peers can use until it is taken back.
 ///
 /// It belongs to a PD, and is bound through any endpoint of it. Taking back (free(), unbind(),
-/// another bind()) is final: afterwards peers are refused with Status::remote_access, which breaks
-/// their connection, and not one byte of the window changes any more, also by what was under way.
+/// another bind()) is final: afterwards not one byte of the window changes any more, also by what was
+/// under way, and whoever tries breaks his connection. What he is told depends on the device: rxe
+/// refuses with Status::remote_access, but a read that was half way over on Linux 6.1 ends otherwise;
+/// siw only ends the stream, so that his requests are flushed.
 ///
 /// Move-only; see Object for its end. free() never fails on a living region, and needs no endpoint.
 /// Thread safety: any thread.
