@@ -38,7 +38,7 @@ static __u64 odd_value(void)
 
 	switch (dice() % 3) {
 	case 0:
-		return values[dice() % (sizeof(values) / sizeof(values[0]))];
+		return values[dice() % ARRAY_SIZE(values)];
 	case 1:
 		/* Handles are small numbers. */
 		return 1 + dice() % 200;
@@ -300,8 +300,8 @@ static void use_evd(struct pool *pool)
 static void *plays_with_objects(void *arg)
 {
 	static void (*const moves[])(struct pool *pool) = {
-		remake_evd, remake_srq, remake_ep, post_receives, post_receives, post_sends, post_sends,
-		modify_ep, modify_ep, step_ep, step_ep, use_evd, use_evd,
+		remake_evd, remake_srq, remake_ep, post_receives, post_receives, post_sends,
+		post_sends, modify_ep, modify_ep, step_ep, step_ep, use_evd, use_evd,
 	};
 	struct pool pool = { .host = arg };
 	unsigned int i;
@@ -309,7 +309,7 @@ static void *plays_with_objects(void *arg)
 	for (i = 0; i < 20; i++)
 		remake_evd(&pool);
 	for (;;) {
-		moves[dice() % (sizeof(moves) / sizeof(moves[0]))](&pool);
+		moves[dice() % ARRAY_SIZE(moves)](&pool);
 		if (one_in(50))
 			forget(&pool, 1 + dice() % 100, DAPX_FREE_NOWAIT);
 	}

@@ -1059,7 +1059,7 @@ static int connect_tries(struct ep *ep, struct host *from, struct host *host, __
 	       listener_close(&listener) ? -1 : 0;
 }
 
-/* A connection that its receiving side ends has an error; one that the sending side ends has not. */
+/* An end by the receiving side is an error; one by the sending side is none. */
 TEST_F(xrc, which_end_is_told)
 {
 	enum { REFUSED, NOT_READY, OWN_FAULT, DISCONNECTED, NUM_ENDS } end;

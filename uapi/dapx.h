@@ -1867,8 +1867,8 @@ enum dapx_xrcd_flags {
  * file, whatever name or descriptor they have it by, share it. To see whether
  * there is one and to make it is one step. The caller must be allowed to write
  * the file, or own it, and the mount that it was opened in must not be read-only
- * (EACCES); the descriptor's own mode does not matter. The domain outlives descriptor and name, and keeps the
- * file system mounted.
+ * (EACCES); the descriptor's own mode does not matter. The domain outlives
+ * descriptor and name, and keeps the file system mounted.
  *
  * With @fd -1 the domain is the caller's own, and DAPX_XRCD_CREATE has to be
  * there alone.

@@ -43,9 +43,10 @@ struct CmInfo {
     Address remote;
     std::uint32_t remote_qp_num = 0; ///< request: the peer's queue pair; so the following, but port
     bool srq = false;                ///< the peer's endpoint has a shared receive queue
-    std::uint8_t responder_resources = 0; ///< reads and atomics in flight that it would like to begin
-    std::uint8_t initiator_depth = 0;     ///< those that it would answer
-    std::uint8_t retry_count = 0;         ///< that it asks for; 0 over iWARP, as the next
+    std::uint8_t responder_resources =
+        0;                            ///< reads and atomics in flight that it would like to begin
+    std::uint8_t initiator_depth = 0; ///< those that it would answer
+    std::uint8_t retry_count = 0;     ///< that it asks for; 0 over iWARP, as the next
     std::uint8_t rnr_retry_count = 0;
     std::uint32_t port = 0; ///< of the device, from 1; 0 while not known
 };

@@ -79,7 +79,7 @@ struct EndpointInfo {
     std::vector<std::byte> private_data; ///< of the peer's accept or reject; may have zeroes after
     Address local;
     Address remote;
-    std::uint32_t reject_reason = 0; ///< of the peer's connection manager; 28: of its program
+    std::uint32_t reject_reason = 0;  ///< of the peer's connection manager; 28: of its program
     std::uint16_t rd_atomic = 0;      ///< in flight as initiator, as agreed; 0 while not connected
     std::uint16_t dest_rd_atomic = 0; ///< the same as responder
 };
