@@ -661,10 +661,11 @@ RdmaEvent* RdmaId::request_event(Leg& leg, const core::Event& raw, RdmaId*& made
     // An iWARP request has no number, and says nothing that an accept could take over.
     const bool tells = info->remote_qp_num != 0;
     rdma_conn_param& conn = told->param.conn;
-    conn.responder_resources = static_cast<std::uint8_t>(
-        depth_of(tells ? info->responder_resources : RDMA_MAX_RESP_RES, limits.max_dest_rd_atomic));
-    conn.initiator_depth = static_cast<std::uint8_t>(
-        depth_of(tells ? info->initiator_depth : RDMA_MAX_INIT_DEPTH, limits.max_rd_atomic));
+    const unsigned responder = tells ? info->responder_resources : unsigned{RDMA_MAX_RESP_RES};
+    const unsigned initiator = tells ? info->initiator_depth : unsigned{RDMA_MAX_INIT_DEPTH};
+    conn.responder_resources =
+        static_cast<std::uint8_t>(depth_of(responder, limits.max_dest_rd_atomic));
+    conn.initiator_depth = static_cast<std::uint8_t>(depth_of(initiator, limits.max_rd_atomic));
     conn.retry_count = tells ? info->retry_count : 7;
     conn.rnr_retry_count = tells ? info->rnr_retry_count : 7;
     conn.srq = info->srq ? 1 : 0;
