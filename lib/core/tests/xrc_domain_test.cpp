@@ -74,7 +74,7 @@ TEST_F(XrcDomainTest, ErrorsSayWhatToDo)
     };
     EXPECT_NE(says(ENOENT).find("pass O_CREAT"), std::string::npos);
     EXPECT_NE(says(EEXIST).find("without O_EXCL"), std::string::npos);
-    EXPECT_NE(says(EACCES).find("may not write"), std::string::npos);
+    EXPECT_NE(says(EACCES).find("nor may you write it"), std::string::npos);
     EXPECT_NE(says(EBADF).find("not open"), std::string::npos);
     EXPECT_NE(says(EINVAL).find("regular file"), std::string::npos);
     EXPECT_NE(says(EDQUOT).find("limit of objects"), std::string::npos);
