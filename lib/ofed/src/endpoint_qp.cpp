@@ -214,8 +214,9 @@ void EndpointQp::describe_connection(RdmaEvent& event) const noexcept
     if (!info)
         return;
     event.set_private_data(info->private_data);
-    event.param.conn.responder_resources = static_cast<std::uint8_t>(info->dest_rd_atomic);
-    event.param.conn.initiator_depth = static_cast<std::uint8_t>(info->rd_atomic);
+    event.param.conn.responder_resources =
+        static_cast<std::uint8_t>(info->options.max_dest_rd_atomic);
+    event.param.conn.initiator_depth = static_cast<std::uint8_t>(info->options.max_rd_atomic);
     event.param.conn.qp_num = info->remote_qp_num;
 }
 
