@@ -291,9 +291,10 @@ err_wq:
 static void __exit dapx_exit(void)
 {
 	misc_deregister(&dapx_misc);
-	dapx_netlink_exit();
+	/* The ends of contexts, whose files are closed but may not have waited for them, are told. */
 	dapx_devices_exit();
 	dapx_users_exit();
+	dapx_netlink_exit();
 	destroy_workqueue(dapx_wq);
 	rcu_barrier();
 }
