@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: connection manager ids: the consumer's, listeners, requests, and those
- * made for an endpoint
+ * dapx: connection manager ids: the consumer's, and those that are made for an endpoint
  */
 #include <linux/kthread.h>
-#include <linux/memcontrol.h>
 #include <linux/nsproxy.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/netlink.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cm.h>
 
-#include "dapx_private.h"
+#include "ep.h"
 
 /* No longer, whatever the deadline: an address without a neighbour is unreachable. */
 #define DAPX_RESOLVE_TIMEOUT_MS 4000
@@ -24,15 +21,11 @@
  */
 #define DAPX_STREAM_TIME HZ
 
-/* What peers can make a listener allocate before anybody looks at their requests. */
-#define DAPX_MAX_TENTATIVE_MEMORY (16 * 1024 * 1024)
-
 /* What a peer's connection manager needs to take notice of a message. */
 #define DAPX_REJECT_DELAY (HZ / 10)
 
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 static void dapx_cm_destroy_work(struct work_struct *work);
-static void dapx_cm_make_endpoint(struct work_struct *work);
 
 bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr)
 {
@@ -109,7 +102,7 @@ void dapx_cm_cancel_destroy(struct dapx_cm *cm)
 		dapx_object_put(&cm->obj);
 }
 
-static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
+struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 {
 	struct dapx_object *obj;
 	struct dapx_cm *cm;
@@ -334,77 +327,6 @@ void dapx_cm_release_ep(struct dapx_cm *cm)
 		dapx_object_put(&cm->obj);
 }
 
-/* ------------------------------------------------------------------ requests */
-
-/* Who gets true answers the request; see dapx_cm_unclaim_request(). */
-bool dapx_cm_claim_request(struct dapx_cm *cm)
-{
-	bool claimed = false;
-
-	spin_lock_irq(&cm->lock);
-	if (cm->state == DAPX_CM_REQUEST && !cm->closing) {
-		cm->state = DAPX_CM_ATTACHED;
-		claimed = true;
-	}
-	spin_unlock_irq(&cm->lock);
-	return claimed;
-}
-
-/* The endpoint that was reserved or made for a request that came to nothing. */
-static void dapx_cm_return_candidate(struct dapx_cm *cm)
-{
-	struct dapx_ep *ep;
-
-	spin_lock_irq(&cm->lock);
-	ep = cm->candidate;
-	cm->candidate = NULL;
-	spin_unlock_irq(&cm->lock);
-	if (!ep)
-		return;
-	mutex_lock(&ep->obj.mutex);
-	if (ep->tentative) {
-		if (!dapx_object_unpublish(&ep->obj, false)) {
-			ep->obj.class->destroy(&ep->obj);
-			dapx_object_put(&ep->obj);
-		}
-	} else {
-		spin_lock_irq(&ep->lock);
-		if (!ep->dead && (ep->state == DAPX_EP_PASSIVE_PENDING ||
-				  ep->state == DAPX_EP_RESERVED))
-			dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
-		spin_unlock_irq(&ep->lock);
-	}
-	mutex_unlock(&ep->obj.mutex);
-	dapx_object_put(&ep->obj);
-}
-
-/* A request that was not taken; with the listener it leaves the listener's EVD. */
-static void dapx_cm_leave_listener(struct dapx_cm *cm)
-{
-	struct dapx_cm *listener;
-	struct dapx_evd *evd;
-
-	spin_lock_irq(&cm->lock);
-	listener = cm->listener;
-	if (listener) {
-		evd = cm->evd;
-		cm->listener = NULL;
-		cm->evd = NULL;
-	}
-	spin_unlock_irq(&cm->lock);
-	if (!listener)
-		return;
-	spin_lock_irq(&listener->lock);
-	if (!list_empty(&cm->entry)) {
-		list_del_init(&cm->entry);
-		listener->num_requests--;
-	}
-	spin_unlock_irq(&listener->lock);
-	dapx_evd_drop(evd, &cm->events);
-	dapx_object_put(&evd->obj);
-	dapx_object_put(&listener->obj);
-}
-
 /* The last event of this id was posted. */
 static void dapx_cm_leave_evd(struct dapx_cm *cm)
 {
@@ -425,24 +347,14 @@ static void dapx_cm_leave_evd(struct dapx_cm *cm)
 }
 
 /* Of a request, taken or not: it is answered, or ends. */
-static void dapx_cm_leave(struct dapx_cm *cm)
+void dapx_cm_leave(struct dapx_cm *cm)
 {
 	dapx_cm_leave_listener(cm);
 	dapx_cm_leave_evd(cm);
 }
 
-/* A claimed request is not accepted: its peer is told, its handle is gone. */
-static void dapx_cm_end_request(struct dapx_cm *cm)
-{
-	dapx_cm_shutdown(cm);
-	dapx_cm_leave(cm);
-	dapx_cm_return_candidate(cm);
-	if (!dapx_object_unpublish(&cm->obj, true))
-		dapx_object_put(&cm->obj);
-}
-
-static void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *node,
-				 enum dapx_cm_state state, u32 what, int error)
+void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *node,
+			  enum dapx_cm_state state, u32 what, int error)
 {
 	lockdep_assert_held(&cm->lock);
 	if (cm->closing)
@@ -459,263 +371,6 @@ static void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *nod
 	dapx_evd_post(cm->evd, node);
 }
 
-/* To who took the request, unless he is answering it just now: then he learns by that. */
-static void dapx_cm_notify_gone(struct dapx_cm *cm)
-{
-	lockdep_assert_held(&cm->lock);
-	if (cm->gone && cm->state == DAPX_CM_REQUEST && !cm->listener)
-		dapx_cm_event_locked(cm, &cm->gone_event, DAPX_CM_ENDED,
-				     DAPX_CM_REQUEST_ENDED, cm->gone);
-}
-
-/* An accept failed. If the listener went meanwhile, nobody else ends the request. */
-void dapx_cm_unclaim_request(struct dapx_cm *cm)
-{
-	bool orphan;
-
-	spin_lock_irq(&cm->lock);
-	orphan = cm->orphan;
-	if (!orphan) {
-		cm->state = DAPX_CM_REQUEST;
-		dapx_cm_notify_gone(cm);
-	}
-	spin_unlock_irq(&cm->lock);
-	if (orphan)
-		dapx_cm_end_request(cm);
-}
-
-/* The id is now the endpoint's, which takes over the reference of the handle. */
-void dapx_cm_request_accepted(struct dapx_cm *cm)
-{
-	struct dapx_ep *ep;
-
-	dapx_cm_leave(cm);
-	dapx_object_unpublish(&cm->obj, true);
-	cm->obj.handle = 0;
-	spin_lock_irq(&cm->lock);
-	ep = cm->candidate;
-	cm->candidate = NULL;
-	spin_unlock_irq(&cm->lock);
-	if (ep)
-		dapx_object_put(&ep->obj);
-}
-
-/* The id is now an XRC receive queue pair's, who took it out of @cm. */
-void dapx_cm_request_handed_over(struct dapx_cm *cm)
-{
-	dapx_cm_leave(cm);
-	if (!dapx_object_unpublish(&cm->obj, true))
-		dapx_object_put(&cm->obj);
-}
-
-static struct dapx_ep *dapx_cm_reserved_endpoint(struct dapx_cm *listener)
-{
-	struct dapx_ep *ep;
-
-	spin_lock_irq(&listener->lock);
-	ep = listener->reserved;
-	listener->reserved = NULL;
-	spin_unlock_irq(&listener->lock);
-	if (!ep)
-		return NULL;
-	spin_lock_irq(&ep->lock);
-	dapx_ep_set_state(ep, DAPX_EP_PASSIVE_PENDING);
-	spin_unlock_irq(&ep->lock);
-	return ep;
-}
-
-static struct dapx_ep *dapx_cm_tentative_endpoint(struct dapx_cm *listener)
-{
-	struct dapx_ep *ep;
-
-	ep = dapx_ep_alloc(listener->obj.ctx, &listener->attr, false);
-	if (IS_ERR(ep))
-		return ep;
-	spin_lock_irq(&ep->lock);
-	ep->tentative = true;
-	dapx_ep_set_state(ep, DAPX_EP_TENTATIVE_PENDING);
-	spin_unlock_irq(&ep->lock);
-	kref_get(&ep->obj.kref);
-	dapx_object_publish(&ep->obj);
-	return ep;
-}
-
-/* Unless somebody was quicker, and has answered it already. */
-static void dapx_cm_announce_request(struct dapx_cm *cm)
-{
-	struct dapx_cm *listener;
-	bool told;
-
-	spin_lock_irq(&cm->lock);
-	listener = cm->listener;
-	if (cm->state != DAPX_CM_REQUEST || !listener)
-		goto out;
-	spin_lock_nested(&listener->lock, SINGLE_DEPTH_NESTING);
-	/* Freed meanwhile: no event of it any more, and this request ends with it. */
-	told = !listener->closing;
-	if (told)
-		listener->unacked++;
-	spin_unlock(&listener->lock);
-	if (!told)
-		goto out;
-	cm->request_event.solicited = true;
-	cm->request_event.event = (struct dapx_event) {
-		.type = DAPX_EVENT_CONNECT_REQUEST,
-		.handle = listener->obj.handle,
-		.user_data = listener->obj.user_data,
-		.request = {
-			.cm = cm->obj.handle,
-			.ep = cm->candidate ? cm->candidate->obj.handle : 0,
-		},
-	};
-	dapx_evd_post(cm->evd, &cm->request_event);
-out:
-	spin_unlock_irq(&cm->lock);
-}
-
-/*
- * Work in kernel threads for a process: what it allocates is the process' all the same. Undone
- * by dapx_cm_charge_end().
- */
-static struct mem_cgroup *dapx_cm_charge_begin(struct dapx_cm *cm, struct mem_cgroup **old)
-{
-	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(cm->obj.ctx->mm);
-
-	*old = set_active_memcg(memcg);
-	return memcg;
-}
-
-static void dapx_cm_charge_end(struct mem_cgroup *memcg, struct mem_cgroup *old)
-{
-	set_active_memcg(old);
-	mem_cgroup_put(memcg);
-}
-
-/* A failure is the peer's reject. */
-static void dapx_cm_make_endpoint(struct work_struct *work)
-{
-	struct dapx_cm *cm = container_of(work, struct dapx_cm, make_ep_work);
-	struct mem_cgroup *memcg, *old;
-	struct dapx_ep *ep;
-
-	memcg = dapx_cm_charge_begin(cm, &old);
-	ep = dapx_cm_tentative_endpoint(cm->listener);
-	dapx_cm_charge_end(memcg, old);
-	if (IS_ERR(ep)) {
-		dapx_cm_end_request(cm);
-	} else {
-		spin_lock_irq(&cm->lock);
-		cm->candidate = ep;
-		spin_unlock_irq(&cm->lock);
-		dapx_cm_unclaim_request(cm);
-		dapx_cm_announce_request(cm);
-	}
-	dapx_object_put(&cm->obj);
-}
-
-/* Takes back what was not begun, and waits for what was. True: the request is the caller's. */
-static bool dapx_cm_cancel_make_endpoint(struct dapx_cm *cm)
-{
-	if (!cancel_work_sync(&cm->make_ep_work))
-		return false;
-	dapx_object_put(&cm->obj);
-	return true;
-}
-
-/* A failure makes rdma_cm reject the request and destroy @id. */
-static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
-			       struct rdma_cm_event *event)
-{
-	struct dapx_context *ctx = listener->obj.ctx;
-	const struct rdma_conn_param *conn = &event->param.conn;
-	const void *data = conn->private_data;
-	struct dapx_ep *ep = NULL;
-	struct dapx_cm *cm;
-	int ret;
-
-	/* A listener on every address is reached through other devices, too. */
-	if (READ_ONCE(ctx->dead) || id->device != ctx->dev->ibdev)
-		return -ENODEV;
-
-	spin_lock_irq(&listener->lock);
-	if (listener->closing || listener->num_requests >= listener->backlog) {
-		spin_unlock_irq(&listener->lock);
-		return -EBUSY;
-	}
-	listener->num_requests++;
-	spin_unlock_irq(&listener->lock);
-
-	cm = dapx_cm_alloc(ctx);
-	if (IS_ERR(cm)) {
-		ret = PTR_ERR(cm);
-		goto err_count;
-	}
-	if (listener->mode == DAPX_LISTEN_RESERVED) {
-		ep = dapx_cm_reserved_endpoint(listener);
-		if (!ep) {
-			ret = -EBUSY;
-			dapx_object_abort(&cm->obj);
-			goto err_count;
-		}
-	}
-	cm->candidate = ep;
-	/* As one that is being answered, until its endpoint is made. */
-	cm->state = listener->mode == DAPX_LISTEN_TENTATIVE ? DAPX_CM_ATTACHED : DAPX_CM_REQUEST;
-	cm->obj.user_data = listener->obj.user_data;
-	cm->responder_resources = conn->responder_resources;
-	cm->initiator_depth = conn->initiator_depth;
-	cm->remote_qp_num = conn->qp_num;
-	cm->retry_count = conn->retry_count;
-	cm->rnr_retry_count = conn->rnr_retry_count;
-	cm->srq = conn->srq;
-	cm->private_data_len = min_t(u32, conn->private_data_len, sizeof(cm->private_data));
-	cm->xrc = dapx_xrc_cm_header_is(data, cm->private_data_len);
-	if (cm->xrc) {
-		data += sizeof(struct dapx_xrc_cm_header);
-		cm->private_data_len -= sizeof(struct dapx_xrc_cm_header);
-	}
-	if (cm->private_data_len)
-		memcpy(cm->private_data, data, cm->private_data_len);
-	cm->id = id;
-	id->context = cm;
-
-	kref_get(&listener->obj.kref);
-	cm->listener = listener;
-	kref_get(&listener->evd->obj.kref);
-	cm->evd = listener->evd;
-	spin_lock_irq(&listener->lock);
-	list_add_tail(&cm->entry, &listener->requests);
-	spin_unlock_irq(&listener->lock);
-	dapx_object_publish(&cm->obj);
-
-	if (listener->mode == DAPX_LISTEN_TENTATIVE) {
-		/* Not here, where everybody's requests wait for the next. */
-		kref_get(&cm->obj.kref);
-		dapx_object_queue_work(&cm->obj, &cm->make_ep_work);
-	} else {
-		dapx_cm_announce_request(cm);
-	}
-	return 0;
-
-err_count:
-	spin_lock_irq(&listener->lock);
-	listener->num_requests--;
-	spin_unlock_irq(&listener->lock);
-	return ret;
-}
-
-static int dapx_cm_request(struct dapx_cm *listener, struct rdma_cm_id *id,
-			   struct rdma_cm_event *event)
-{
-	struct mem_cgroup *memcg, *old;
-	int ret;
-
-	memcg = dapx_cm_charge_begin(listener, &old);
-	ret = dapx_cm_new_request(listener, id, event);
-	dapx_cm_charge_end(memcg, old);
-	return ret;
-}
-
 /* ----------------------------------------------------------------- callbacks */
 
 static void dapx_cm_event(struct dapx_cm *cm, struct dapx_event_node *node,
@@ -726,15 +381,6 @@ static void dapx_cm_event(struct dapx_cm *cm, struct dapx_event_node *node,
 	spin_lock_irqsave(&cm->lock, flags);
 	dapx_cm_event_locked(cm, node, state, what, error);
 	spin_unlock_irqrestore(&cm->lock, flags);
-}
-
-/* A request whose peer gave up: accepting it will fail. */
-static void dapx_cm_request_gone(struct dapx_cm *cm, int error)
-{
-	spin_lock_irq(&cm->lock);
-	cm->gone = error;
-	dapx_cm_notify_gone(cm);
-	spin_unlock_irq(&cm->lock);
 }
 
 static void dapx_cm_wrong_device(struct dapx_cm *cm)
@@ -798,51 +444,6 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /* ----------------------------------------------------------------- lifetime */
-
-bool dapx_cm_listener(struct dapx_cm *cm)
-{
-	return READ_ONCE(cm->state) == DAPX_CM_LISTENING;
-}
-
-static void dapx_cm_destroy_listener(struct dapx_cm *listener)
-{
-	struct dapx_cm *cm;
-	bool ours;
-
-	/* No callback any more, so no new requests. */
-	for (;;) {
-		spin_lock_irq(&listener->lock);
-		cm = list_first_entry_or_null(&listener->requests, struct dapx_cm, entry);
-		if (cm) {
-			list_del_init(&cm->entry);
-			listener->num_requests--;
-			kref_get(&cm->obj.kref);
-		}
-		spin_unlock_irq(&listener->lock);
-		if (!cm)
-			break;
-		ours = dapx_cm_cancel_make_endpoint(cm);
-		spin_lock_irq(&cm->lock);
-		/* Without a listener: it was taken in this moment. */
-		if (!ours && cm->listener) {
-			ours = cm->state == DAPX_CM_REQUEST;
-			if (ours)
-				cm->state = DAPX_CM_ATTACHED;
-			else
-				cm->orphan = true;
-		}
-		spin_unlock_irq(&cm->lock);
-		if (ours)
-			dapx_cm_end_request(cm);
-		dapx_object_put(&cm->obj);
-	}
-	/* Reserved for a request that never came. */
-	spin_lock_irq(&listener->lock);
-	listener->candidate = listener->reserved;
-	listener->reserved = NULL;
-	spin_unlock_irq(&listener->lock);
-	dapx_cm_return_candidate(listener);
-}
 
 static void dapx_cm_destroy(struct dapx_object *obj)
 {
@@ -958,31 +559,24 @@ const struct dapx_object_class dapx_cm_class = {
 
 /* ------------------------------------------------------------------ commands */
 
-static struct dapx_cm *dapx_cm_get(struct dapx_context *ctx, u32 handle)
-{
-	struct dapx_object *obj = dapx_object_get(ctx, handle, DAPX_OBJECT_CM);
-
-	return IS_ERR(obj) ? ERR_CAST(obj) : to_dapx_cm(obj);
-}
-
 int dapx_cmd_cm_create(struct dapx_ucmd *ucmd)
 {
 	struct dapx_cm_create *cmd = ucmd->cmd;
-	struct dapx_object *evd_obj;
+	struct dapx_evd *evd;
 	struct dapx_cm *cm;
 	int ret;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	evd_obj = dapx_object_use(ucmd->ctx, cmd->evd, DAPX_OBJECT_EVD);
-	if (IS_ERR(evd_obj))
-		return PTR_ERR(evd_obj);
+	evd = dapx_use_evd(ucmd->ctx, cmd->evd);
+	if (IS_ERR(evd))
+		return PTR_ERR(evd);
 	cm = dapx_cm_alloc(ucmd->ctx);
 	if (IS_ERR(cm)) {
-		dapx_object_unuse(evd_obj);
+		dapx_object_unuse(&evd->obj);
 		return PTR_ERR(cm);
 	}
-	cm->evd = to_dapx_evd(evd_obj);
+	cm->evd = evd;
 	cm->obj.user_data = cmd->user_data;
 	ret = dapx_cm_create_id(cm);
 	if (!ret) {
@@ -1008,7 +602,7 @@ int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved)
 		return -EINVAL;
-	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	cm = dapx_get_cm(ucmd->ctx, cmd->cm);
 	if (IS_ERR(cm))
 		return PTR_ERR(cm);
 	mutex_lock(&cm->obj.mutex);
@@ -1031,115 +625,6 @@ int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 			WRITE_ONCE(cm->state, DAPX_CM_BOUND);
 	}
 	mutex_unlock(&cm->obj.mutex);
-	dapx_object_put(&cm->obj);
-	return ret;
-}
-
-/* Takes an endpoint for a listener; cm->obj.mutex nests in its mutex. */
-static int dapx_cm_reserve(struct dapx_cm *cm, struct dapx_ep *ep)
-{
-	int ret = -EBADFD;
-
-	spin_lock_irq(&ep->lock);
-	if (!ep->dead && ep->state == DAPX_EP_UNCONNECTED && !ep->cm &&
-	    ep->qp_state == IB_QPS_RESET && ep->connect_evd) {
-		dapx_ep_set_state(ep, DAPX_EP_RESERVED);
-		ret = 0;
-	}
-	spin_unlock_irq(&ep->lock);
-	if (ret)
-		return ret;
-	kref_get(&ep->obj.kref);
-	spin_lock_irq(&cm->lock);
-	cm->reserved = ep;
-	spin_unlock_irq(&cm->lock);
-	return 0;
-}
-
-static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cmd,
-			     struct dapx_ep *ep)
-{
-	int ret;
-
-	if (ep && ep->xrc)
-		return -EOPNOTSUPP;
-	if (cm->state != DAPX_CM_BOUND || !cm->id)
-		return -EBADFD;
-	if (ep) {
-		ret = dapx_cm_reserve(cm, ep);
-		if (ret)
-			return ret;
-	}
-	cm->mode = cmd->mode;
-	cm->attr = cmd->attr;
-	cm->backlog = cmd->backlog ? cmd->backlog : dapx_max_backlog;
-	if (cm->mode == DAPX_LISTEN_TENTATIVE)
-		cm->backlog = min_t(u32, cm->backlog,
-				    DAPX_MAX_TENTATIVE_MEMORY / dapx_ep_memory(&cm->attr) + 1);
-	/* Before: requests may come before rdma_listen() returns. */
-	WRITE_ONCE(cm->state, DAPX_CM_LISTENING);
-	ret = rdma_listen(cm->id, min_t(u32, cm->backlog, INT_MAX));
-	if (!ret)
-		return 0;
-
-	WRITE_ONCE(cm->state, DAPX_CM_BOUND);
-	if (ep) {
-		spin_lock_irq(&cm->lock);
-		cm->reserved = NULL;
-		spin_unlock_irq(&cm->lock);
-		spin_lock_irq(&ep->lock);
-		dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
-		spin_unlock_irq(&ep->lock);
-		dapx_object_put(&ep->obj);
-	}
-	return ret;
-}
-
-int dapx_cmd_cm_listen(struct dapx_ucmd *ucmd)
-{
-	struct dapx_cm_listen *cmd = ucmd->cmd;
-	struct dapx_object *ep_obj = NULL;
-	struct dapx_cm *cm;
-	int ret;
-
-	if (cmd->flags)
-		return -EOPNOTSUPP;
-	if (cmd->__reserved || cmd->mode > DAPX_LISTEN_TENTATIVE ||
-	    cmd->backlog > dapx_max_backlog)
-		return -EINVAL;
-	if (cmd->mode == DAPX_LISTEN_TENTATIVE) {
-		/* Requests are accepted with receive queue pairs. */
-		if (cmd->attr.flags & DAPX_EP_XRC)
-			return -EOPNOTSUPP;
-		ret = dapx_ep_attr_check(ucmd->ctx, &cmd->attr, false);
-		if (ret)
-			return ret;
-	} else if (memchr_inv(&cmd->attr, 0, sizeof(cmd->attr))) {
-		return -EINVAL;
-	}
-	if (cmd->mode != DAPX_LISTEN_RESERVED && cmd->ep)
-		return -EINVAL;
-
-	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
-	if (IS_ERR(cm))
-		return PTR_ERR(cm);
-	if (cmd->mode == DAPX_LISTEN_RESERVED) {
-		ep_obj = dapx_object_get(ucmd->ctx, cmd->ep, DAPX_OBJECT_EP);
-		if (IS_ERR(ep_obj)) {
-			ret = PTR_ERR(ep_obj);
-			goto out;
-		}
-		mutex_lock(&ep_obj->mutex);
-	}
-	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
-	ret = dapx_cm_listen_on(cm, cmd,
-				ep_obj ? to_dapx_ep(ep_obj) : NULL);
-	mutex_unlock(&cm->obj.mutex);
-	if (ep_obj) {
-		mutex_unlock(&ep_obj->mutex);
-		dapx_object_put(ep_obj);
-	}
-out:
 	dapx_object_put(&cm->obj);
 	return ret;
 }
@@ -1193,7 +678,7 @@ int dapx_cmd_cm_resolve(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	cm = dapx_get_cm(ucmd->ctx, cmd->cm);
 	if (IS_ERR(cm))
 		return PTR_ERR(cm);
 	switch (cmd->what) {
@@ -1239,7 +724,7 @@ int dapx_cmd_cm_query(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	cm = dapx_get_cm(ucmd->ctx, cmd->cm);
 	if (IS_ERR(cm))
 		return PTR_ERR(cm);
 
@@ -1271,93 +756,6 @@ int dapx_cmd_cm_query(struct dapx_ucmd *ucmd)
 	return ret;
 }
 
-int dapx_cmd_cm_reject(struct dapx_ucmd *ucmd)
-{
-	struct dapx_cm_reject *cmd = ucmd->cmd;
-	struct dapx_cm *cm;
-	int ret = 0;
-
-	if (cmd->flags)
-		return -EOPNOTSUPP;
-	if (cmd->__reserved || cmd->private_data_len > IB_CM_REJ_PRIVATE_DATA_SIZE)
-		return -EINVAL;
-	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
-	if (IS_ERR(cm))
-		return PTR_ERR(cm);
-	if (!dapx_cm_claim_request(cm)) {
-		ret = -EBADFD;
-	} else {
-		mutex_lock(&cm->id_mutex);
-		if (cm->id)
-			rdma_reject(cm->id, cmd->private_data, cmd->private_data_len,
-				    IB_CM_REJ_CONSUMER_DEFINED);
-		mutex_unlock(&cm->id_mutex);
-		dapx_cm_end_request(cm);
-	}
-	dapx_object_put(&cm->obj);
-	return ret;
-}
-
-/* @evd is the id's from now on, if this succeeds. */
-static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
-{
-	int ret = 0;
-
-	spin_lock_irq(&cm->lock);
-	if (cm->state != DAPX_CM_REQUEST || !cm->listener || cm->closing)
-		ret = -EBADFD;
-	else if (cm->candidate)
-		ret = -EINVAL;
-	else
-		/* As one that is being answered: nobody else begins to. */
-		cm->state = DAPX_CM_ATTACHED;
-	spin_unlock_irq(&cm->lock);
-	if (ret)
-		return ret;
-	ret = dapx_cgroup_charge(&cm->obj);
-	if (ret) {
-		dapx_cm_unclaim_request(cm);
-		return ret;
-	}
-
-	dapx_cm_leave_listener(cm);
-
-	spin_lock_irq(&cm->lock);
-	cm->evd = evd;
-	WRITE_ONCE(cm->obj.user_data, user_data);
-	/* If its listener went meanwhile, it did not go with it. */
-	cm->orphan = false;
-	cm->state = DAPX_CM_REQUEST;
-	dapx_cm_notify_gone(cm);
-	spin_unlock_irq(&cm->lock);
-	return 0;
-}
-
-int dapx_cmd_cm_take(struct dapx_ucmd *ucmd)
-{
-	const struct dapx_cm_take *cmd = ucmd->cmd;
-	struct dapx_object *evd_obj;
-	struct dapx_cm *cm;
-	int ret;
-
-	if (cmd->flags)
-		return -EOPNOTSUPP;
-	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
-	if (IS_ERR(cm))
-		return PTR_ERR(cm);
-	evd_obj = dapx_object_use(ucmd->ctx, cmd->evd, DAPX_OBJECT_EVD);
-	if (IS_ERR(evd_obj)) {
-		ret = PTR_ERR(evd_obj);
-	} else {
-		ret = dapx_cm_take(cm, to_dapx_evd(evd_obj),
-				   cmd->user_data);
-		if (ret)
-			dapx_object_unuse(evd_obj);
-	}
-	dapx_object_put(&cm->obj);
-	return ret;
-}
-
 int dapx_cmd_cm_ack(struct dapx_ucmd *ucmd)
 {
 	struct dapx_cm_ack *cmd = ucmd->cmd;
@@ -1366,7 +764,7 @@ int dapx_cmd_cm_ack(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	cm = dapx_cm_get(ucmd->ctx, cmd->cm);
+	cm = dapx_get_cm(ucmd->ctx, cmd->cm);
 	if (IS_ERR(cm))
 		return PTR_ERR(cm);
 	spin_lock_irq(&cm->lock);

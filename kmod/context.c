@@ -2,20 +2,15 @@
 /*
  * dapx: an open file: whose it is, what it may hold, and how it all ends
  */
-#include <linux/cgroup_rdma.h>
 #include <linux/cred.h>
-#include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "dapx_private.h"
-
-unsigned int dapx_max_objects = 65536;
-module_param_named(max_objects, dapx_max_objects, uint, 0644);
-MODULE_PARM_DESC(max_objects, "Objects that one context may hold (default 65536)");
+#include "ep.h"
+#include "xrc/xrc.h"
 
 /* How long a process that exits waits for the end of what it had. */
 #define DAPX_END_PATIENCE (60 * HZ)
@@ -25,68 +20,6 @@ MODULE_PARM_DESC(max_objects, "Objects that one context may hold (default 65536)
 /* All, for those who list them. */
 static DEFINE_XARRAY_ALLOC1(dapx_contexts);
 static u32 dapx_next_context;		/* dapx_contexts' xa_lock */
-
-#ifdef CONFIG_CGROUP_RDMA
-/*
- * Charges are the current task's. What a callback makes for a connection request has none
- * until the process accepts or takes the request; before, the listener's backlog limits it.
- */
-int dapx_cgroup_charge(struct dapx_object *obj)
-{
-	int ret;
-
-	if (obj->cg || current->flags & PF_KTHREAD)
-		return 0;
-	ret = rdmacg_try_charge(&obj->cg, &obj->ctx->dev->ibdev->cg_device,
-				RDMACG_RESOURCE_HCA_OBJECT);
-	return ret == -EAGAIN ? -EDQUOT : ret;
-}
-
-static void dapx_cgroup_uncharge(struct dapx_context *ctx, struct dapx_object *obj)
-{
-	if (obj->cg)
-		rdmacg_uncharge(obj->cg, &ctx->dev->ibdev->cg_device, RDMACG_RESOURCE_HCA_OBJECT);
-	obj->cg = NULL;
-}
-#else
-int dapx_cgroup_charge(struct dapx_object *obj)
-{
-	return 0;
-}
-
-static void dapx_cgroup_uncharge(struct dapx_context *ctx, struct dapx_object *obj)
-{
-}
-#endif
-
-/* Counts an object, or says which limit forbids it. */
-int dapx_context_charge(struct dapx_context *ctx, struct dapx_object *obj)
-{
-	int ret = -EDQUOT;
-
-	if (atomic_inc_return(&ctx->num_objects) > READ_ONCE(dapx_max_objects))
-		goto err_context;
-	ret = dapx_user_charge(ctx->user);
-	if (ret)
-		goto err_context;
-	ret = dapx_cgroup_charge(obj);
-	if (ret)
-		goto err_user;
-	return 0;
-
-err_user:
-	dapx_user_uncharge(ctx->user);
-err_context:
-	atomic_dec(&ctx->num_objects);
-	return ret;
-}
-
-void dapx_context_uncharge(struct dapx_context *ctx, struct dapx_object *obj)
-{
-	dapx_cgroup_uncharge(ctx, obj);
-	dapx_user_uncharge(ctx->user);
-	atomic_dec(&ctx->num_objects);
-}
 
 /* The process is gone, though a forked child or a passed descriptor may keep the file open. */
 static void dapx_notifier_release(struct mmu_notifier *notifier, struct mm_struct *mm)
@@ -231,36 +164,20 @@ void dapx_context_leave(struct dapx_ucmd *ucmd)
 	ucmd->entered = false;
 }
 
-static void dapx_context_stop_endpoints(struct dapx_context *ctx)
-{
-	struct dapx_object *obj;
-	unsigned long handle;
-
-	/* All queue pairs to error before the first drain: they drain at once. */
-	xa_for_each(&ctx->objects, handle, obj) {
-		if (obj->class->type == DAPX_OBJECT_EP)
-			dapx_ep_stop(to_dapx_ep(obj));
-		cond_resched();
-	}
-}
-
 static void dapx_context_destroy_listeners(struct dapx_context *ctx)
 {
 	struct dapx_object *obj;
 	unsigned long handle;
+	struct dapx_cm *cm;
 
 	xa_for_each(&ctx->objects, handle, obj) {
 		/* With a reference: callbacks of listeners still make and end objects. */
-		obj = dapx_object_get(ctx, handle, DAPX_OBJECT_CM);
-		if (IS_ERR(obj))
+		cm = dapx_get_cm(ctx, handle);
+		if (IS_ERR(cm))
 			continue;
-		if (dapx_cm_listener(to_dapx_cm(obj))) {
-			xa_erase(&ctx->objects, handle);
-			dapx_context_uncharge(ctx, obj);
-			obj->class->destroy(obj);
-			dapx_object_put(obj);
-		}
-		dapx_object_put(obj);
+		if (dapx_cm_listener(cm))
+			dapx_object_destroy(&cm->obj);
+		dapx_object_put(&cm->obj);
 	}
 }
 
@@ -272,11 +189,31 @@ static void dapx_context_notify(struct dapx_context *ctx, const struct dapx_noti
 	dapx_device_unhold();
 }
 
-static void dapx_context_teardown(struct dapx_context *ctx)
+static void dapx_object_stop(struct dapx_object *obj)
+{
+	if (obj->class->stop)
+		obj->class->stop(obj);
+}
+
+static void dapx_object_device_removed(struct dapx_object *obj)
+{
+	if (obj->class->device_removed)
+		obj->class->device_removed(obj);
+}
+
+static void dapx_objects_each(struct dapx_context *ctx, void (*fn)(struct dapx_object *obj))
 {
 	struct dapx_object *obj;
 	unsigned long handle;
 
+	xa_for_each(&ctx->objects, handle, obj) {
+		fn(obj);
+		cond_resched();
+	}
+}
+
+static void dapx_context_teardown(struct dapx_context *ctx)
+{
 	dapx_context_notify(ctx, &(struct dapx_notification) {
 			    .event = DAPX_GENL_EVENT_CONTEXT_ENDING,
 			    .state = ctx->cause,
@@ -284,18 +221,16 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 	down_write(&ctx->sem);
 
 	dapx_context_destroy_listeners(ctx);
-	dapx_context_stop_endpoints(ctx);
+	/* All queue pairs to error before the first drain: they drain at once. */
+	dapx_objects_each(ctx, dapx_object_stop);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EP);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_CM);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_XRC_QP);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_SRQ);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_RMR);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_MR);
-	if (ctx->cause == DAPX_GENL_CAUSE_REMOVED) {
-		xa_for_each(&ctx->objects, handle, obj)
-			if (obj->class->type == DAPX_OBJECT_EVD)
-				dapx_evd_device_removed(to_dapx_evd(obj));
-	}
+	if (ctx->cause == DAPX_GENL_CAUSE_REMOVED)
+		dapx_objects_each(ctx, dapx_object_device_removed);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_XRCD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EVD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_PD);

@@ -6,25 +6,37 @@
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
-#include "dapx_private.h"
+#include "ep.h"
 
 static LIST_HEAD(dapx_devices);
 static DEFINE_MUTEX(dapx_devices_lock);
 
 /*
- * Drivers that were read for what dapx does: ib_reg_user_mr() without user data,
- * and kernel-owned queues that use such memory. Others dereference the missing
- * user data (irdma, mthca) or take the address for the kernel's (hns).
+ * Drivers that were read for what dapx does: ib_reg_user_mr() without user data, and kernel-owned
+ * queues that use such memory. Others dereference the missing user data (irdma, mthca), or take
+ * the address for the kernel's (hns).
  */
-static bool dapx_driver_is_safe(enum rdma_driver_id id)
+static const struct dapx_driver dapx_drivers[] = {
+	{
+		.id = RDMA_DRIVER_RXE,
+		.silent_errors = true,
+		.late_acknowledgements = true,
+		.late_packets = true,
+	},
+	{
+		.id = RDMA_DRIVER_SIW,
+		.solicits_requests_only = true,
+	},
+};
+
+static const struct dapx_driver *dapx_driver_find(const struct ib_device *ibdev)
 {
-	switch (id) {
-	case RDMA_DRIVER_RXE:
-	case RDMA_DRIVER_SIW:
-		return true;
-	default:
-		return false;
-	}
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(dapx_drivers); i++)
+		if (dapx_drivers[i].id == ibdev->ops.driver_id)
+			return &dapx_drivers[i];
+	return NULL;
 }
 
 static void dapx_device_release(struct kref *kref)
@@ -43,6 +55,7 @@ static void dapx_device_event(struct ib_event_handler *handler, struct ib_event 
 	struct dapx_context *ctx;
 	struct dapx_object *obj;
 	unsigned long handle;
+	struct dapx_evd *evd;
 	u32 what;
 
 	switch (event->event) {
@@ -60,12 +73,11 @@ static void dapx_device_event(struct ib_event_handler *handler, struct ib_event 
 	mutex_lock(&dapx_devices_lock);
 	list_for_each_entry(ctx, &dev->contexts, device_entry) {
 		xa_for_each(&ctx->objects, handle, obj) {
-			obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EVD);
-			if (IS_ERR(obj))
+			evd = dapx_get_evd(ctx, handle);
+			if (IS_ERR(evd))
 				continue;
-			dapx_evd_port_event(to_dapx_evd(obj), what,
-					    event->element.port_num);
-			dapx_object_put(obj);
+			dapx_evd_port_event(evd, what, event->element.port_num);
+			dapx_object_put(&evd->obj);
 		}
 	}
 	mutex_unlock(&dapx_devices_lock);
@@ -91,8 +103,7 @@ static int dapx_device_add(struct ib_device *ibdev)
 	xa_init(&dev->xrc_keys);
 	dev->ibdev = ibdev;
 	strscpy(dev->name, dev_name(&ibdev->dev), sizeof(dev->name));
-	dev->silent_errors = ibdev->ops.driver_id == RDMA_DRIVER_RXE;
-	dev->acknowledges_late = ibdev->ops.driver_id == RDMA_DRIVER_RXE;
+	dev->driver = dapx_driver_find(ibdev);
 	dev->iwarp = rdma_protocol_iwarp(ibdev, rdma_start_port(ibdev));
 	dev->max_msg_size = port.max_msg_sz;
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, dapx_device_event);
@@ -187,7 +198,7 @@ int dapx_device_attach(struct dapx_context *ctx, const char *name)
 		if (strcmp(dev->name, name) ||
 		    !rdma_dev_access_netns(dev->ibdev, ctx->net))
 			continue;
-		if (!dapx_driver_is_safe(dev->ibdev->ops.driver_id)) {
+		if (!dev->driver) {
 			ret = -EOPNOTSUPP;
 			break;
 		}
@@ -255,7 +266,7 @@ void dapx_device_unhold(void)
  */
 void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long received_at)
 {
-	if (dev->acknowledges_late && received_at &&
+	if (dev->driver->late_acknowledgements && received_at &&
 	    time_before(jiffies, received_at + DAPX_ACKNOWLEDGE_LATEST))
 		schedule_timeout_uninterruptible(DAPX_ACKNOWLEDGE_DELAY);
 }
@@ -269,7 +280,7 @@ void dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 
-	if (dev->ibdev->ops.driver_id != RDMA_DRIVER_RXE)
+	if (!dev->driver->late_packets)
 		return;
 	ib_modify_qp(qp, &attr, IB_QP_STATE);
 	synchronize_rcu_expedited();
@@ -288,8 +299,7 @@ u64 dapx_device_caps(const struct dapx_device *dev)
 		caps |= DAPX_DEVICE_IWARP;
 	else
 		caps |= DAPX_DEVICE_IMM | DAPX_DEVICE_QP_EXCHANGE;
-	/* siw's CQs notify of solicited requests, not of receives. */
-	if (dev->ibdev->ops.driver_id != RDMA_DRIVER_SIW)
+	if (!dev->driver->solicits_requests_only)
 		caps |= DAPX_DEVICE_SOLICITED;
 	return caps;
 }

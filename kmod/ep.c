@@ -6,8 +6,9 @@
 #include <linux/slab.h>
 #include <net/netlink.h>
 
-#include "dapx_private.h"
+#include "ep.h"
 #include "trace.h"
+#include "xrc/xrc.h"
 
 /* The rings' mapping: state, control words of both rings, then their entries. */
 #define DAPX_EP_STATE_OFF 0
@@ -25,14 +26,14 @@
 /* An endpoint for a command that looks at all of it, or changes it: alive, its mutex held. */
 struct dapx_ep *dapx_ep_lock(struct dapx_context *ctx, u32 handle)
 {
-	struct dapx_object *obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EP);
+	struct dapx_ep *ep = dapx_get_ep(ctx, handle);
 
-	if (IS_ERR(obj))
-		return ERR_CAST(obj);
-	mutex_lock(&obj->mutex);
-	if (!to_dapx_ep(obj)->dead)
-		return to_dapx_ep(obj);
-	dapx_ep_unlock(to_dapx_ep(obj));
+	if (IS_ERR(ep))
+		return ep;
+	mutex_lock(&ep->obj.mutex);
+	if (!ep->dead)
+		return ep;
+	dapx_ep_unlock(ep);
 	return ERR_PTR(-ENOENT);
 }
 
@@ -40,143 +41,6 @@ void dapx_ep_unlock(struct dapx_ep *ep)
 {
 	mutex_unlock(&ep->obj.mutex);
 	dapx_object_put(&ep->obj);
-}
-
-/* ------------------------------------------------------------------ receives */
-
-static enum dapx_queue_mode dapx_recv_mode(struct dapx_queue *q)
-{
-	struct dapx_ep *ep = q->owner;
-
-	if (READ_ONCE(ep->dead))
-		return DAPX_QUEUE_STOP;
-	if (READ_ONCE(ep->state) == DAPX_EP_DISCONNECTED)
-		return DAPX_QUEUE_FLUSH;
-	switch (READ_ONCE(ep->qp_state)) {
-	case IB_QPS_INIT:
-	case IB_QPS_RTR:
-	case IB_QPS_RTS:
-		return DAPX_QUEUE_RUN;
-	default:
-		return DAPX_QUEUE_HOLD;
-	}
-}
-
-static enum dapx_status dapx_recv_post(struct dapx_queue *q, struct dapx_slot *slot)
-{
-	struct dapx_ep *ep = q->owner;
-	enum dapx_status status;
-	struct ib_recv_wr wr;
-	int ret;
-
-	status = dapx_recv_build(q, ep->pd, slot, &wr);
-	if (status != DAPX_STATUS_SUCCESS)
-		return status;
-	dapx_slot_post(slot);
-	ret = ib_post_recv(ep->qp, &wr, NULL);
-	if (!ret)
-		return DAPX_STATUS_SUCCESS;
-	dapx_slot_unpost(slot);
-	return dapx_post_status(ret);
-}
-
-static void dapx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
-	struct dapx_queue *q = slot->q;
-	struct dapx_ep *ep = q->owner;
-
-	dapx_slot_returned(slot);
-	dapx_recv_complete(ep, slot, wc);
-	dapx_queue_retire(q);
-	dapx_ep_completed(ep);
-}
-
-static void dapx_recv_fault(struct dapx_queue *q)
-{
-	dapx_ep_fail(q->owner);
-}
-
-static void dapx_recv_kick(struct dapx_queue *q)
-{
-	dapx_ep_queue(q->owner, DAPX_EP_TODO_KICK);
-}
-
-static struct dapx_evd *dapx_recv_evd(struct dapx_queue *q)
-{
-	struct dapx_ep *ep = q->owner;
-
-	return READ_ONCE(ep->dead) ? NULL : ep->recv_evd;
-}
-
-static const struct dapx_queue_ops dapx_recv_ops = {
-	.hold_is_busy = true,
-	.fault_at_once = true,
-	.busy_from = DAPX_RECV_BUSY_FROM,
-	.busy_until = DAPX_RECV_BUSY_UNTIL,
-	.mode = dapx_recv_mode,
-	.prepare = dapx_recv_prepare,
-	.post = dapx_recv_post,
-	.done = dapx_recv_done,
-	.fault = dapx_recv_fault,
-	.kick = dapx_recv_kick,
-	.evd = dapx_recv_evd,
-};
-
-/*
- * Receives of an endpoint that tells solicited ones apart: its CQ wakes us for
- * those only, the others are fetched when the process looks for events.
- */
-static void dapx_ep_fetch(struct dapx_ep *ep)
-{
-	struct ib_wc wc[4];
-	int i, n;
-
-	spin_lock_bh(&ep->recv_cq_lock);
-	while (ep->recv_cq && (n = ib_poll_cq(ep->recv_cq, ARRAY_SIZE(wc), wc)) > 0)
-		for (i = 0; i < n; i++)
-			wc[i].wr_cqe->done(ep->recv_cq, &wc[i]);
-	spin_unlock_bh(&ep->recv_cq_lock);
-}
-
-/*
- * @evd is that of the receives, held by the caller or by RCU: the endpoint may be losing it
- * just now.
- *
- * For solicited receives only, unless somebody waits for any, or the flush of a
- * queue pair in error is to be seen: not every device calls that solicited.
- */
-void dapx_ep_arm(struct dapx_ep *ep, struct dapx_evd *evd)
-{
-	bool any = READ_ONCE(ep->qp_state) == IB_QPS_ERR || dapx_evd_wants_any(evd);
-
-	/* Armed first: what comes later notifies anew, what came before is fetched. */
-	spin_lock_bh(&ep->recv_cq_lock);
-	if (ep->recv_cq)
-		ib_req_notify_cq(ep->recv_cq, any ? IB_CQ_NEXT_COMP : IB_CQ_SOLICITED);
-	spin_unlock_bh(&ep->recv_cq_lock);
-	dapx_ep_fetch(ep);
-}
-
-static void dapx_ep_recv_cq_work(struct work_struct *work)
-{
-	struct dapx_ep *ep = container_of(work, struct dapx_ep, recv_cq_work);
-	struct dapx_evd *evd;
-
-	rcu_read_lock();
-	evd = READ_ONCE(ep->recv_evd);
-	if (evd) {
-		dapx_ep_arm(ep, evd);
-		dapx_evd_wake_solicited(evd);
-	}
-	rcu_read_unlock();
-}
-
-static void dapx_ep_recv_cq_handler(struct ib_cq *cq, void *context)
-{
-	struct dapx_ep *ep = context;
-
-	dapx_object_queue_work(&ep->obj, &ep->recv_cq_work);
 }
 
 /* --------------------------------------------------------------------- state */
@@ -311,283 +175,6 @@ static void dapx_ep_work(struct work_struct *work)
 	}
 }
 
-/* ---------------------------------------------------------------- queue pair */
-
-static void dapx_cq_irq_work(struct irq_work *work)
-{
-	struct dapx_ep *ep = container_of(work, struct dapx_ep, cq_irq_work);
-
-	irq_poll_sched(&ep->cq->iop);
-}
-
-static void dapx_cq_handler(struct ib_cq *cq, void *context)
-{
-	struct dapx_ep *ep = context;
-	struct dapx_evd *recv_evd, *request_evd;
-
-	if (!dapx_cq_notify(cq, &ep->cq_irq_work))
-		return;
-	rcu_read_lock();
-	recv_evd = READ_ONCE(ep->recv_evd);
-	request_evd = READ_ONCE(ep->request_evd);
-	if (recv_evd)
-		dapx_evd_expect(recv_evd);
-	if (request_evd && request_evd != recv_evd)
-		dapx_evd_expect(request_evd);
-	rcu_read_unlock();
-}
-
-static void dapx_qp_event(struct ib_event *event, void *context)
-{
-	struct dapx_event fatal = {
-		.type = DAPX_EVENT_ASYNC,
-		.async.what = DAPX_ASYNC_EP_ERROR,
-	};
-	struct dapx_ep *ep = context;
-	struct dapx_evd *evd;
-	unsigned long flags;
-
-	switch (event->event) {
-	case IB_EVENT_COMM_EST:
-		dapx_ep_queue(ep, DAPX_EP_TODO_NOTIFY);
-		break;
-	case IB_EVENT_QP_FATAL:
-		spin_lock_irqsave(&ep->lock, flags);
-		evd = ep->async_evd ? ep->async_evd : ep->connect_evd;
-		fatal.handle = ep->obj.handle;
-		fatal.user_data = ep->obj.user_data;
-		if (!ep->dead && evd)
-			dapx_evd_post_async(evd, &ep->async, &fatal);
-		spin_unlock_irqrestore(&ep->lock, flags);
-		dapx_ep_fail(ep);
-		break;
-	case IB_EVENT_QP_REQ_ERR:
-	case IB_EVENT_QP_ACCESS_ERR:
-		dapx_ep_fail(ep);
-		break;
-	default:
-		break;
-	}
-}
-
-int dapx_ep_access_flags(struct dapx_ep *ep)
-{
-	int flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
-
-	/* Its peers send, and nothing else. */
-	if (ep->xrc)
-		return IB_ACCESS_LOCAL_WRITE;
-	if (ep->qp->device->attrs.atomic_cap != IB_ATOMIC_NONE)
-		flags |= IB_ACCESS_REMOTE_ATOMIC;
-	return flags;
-}
-
-/* What an endpoint needs of a device; made as a whole before the old one goes. */
-struct dapx_ep_qp {
-	struct ib_qp *qp;
-	struct ib_cq *cq;
-	struct ib_cq *recv_cq;
-};
-
-static int dapx_ep_map_inline(struct dapx_ep *ep)
-{
-	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
-	size_t size = (size_t)ep->sq.view.depth * ep->sq.max_inline;
-	u64 dma;
-
-	if (!ep->sq.inline_data || ep->sq.inline_dma)
-		return 0;
-	dma = ib_dma_map_single(ibdev, ep->sq.inline_data, size, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(ibdev, dma))
-		return -ENOMEM;
-	ep->sq.inline_dma = dma;
-	return 0;
-}
-
-static void dapx_ep_unmap_inline(struct dapx_ep *ep)
-{
-	if (ep->sq.inline_dma)
-		ib_dma_unmap_single(ep->obj.ctx->dev->ibdev, ep->sq.inline_dma,
-				    (size_t)ep->sq.view.depth * ep->sq.max_inline, DMA_TO_DEVICE);
-	ep->sq.inline_dma = 0;
-}
-
-static int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_ep_qp *out)
-{
-	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
-	struct ib_pd *ibpd = ep->xrc ? ep->obj.ctx->dev->xrc_pd : pd->ibpd;
-	u32 send_depth = ep->xrc ? DAPX_XRC_CREDITS : ep->attr.send_depth;
-	u32 recv_depth = ep->xrc ? dapx_xrc_answers(ep->obj.ctx->dev) :
-			 ep->srq ? ep->srq->rq.view.depth : ep->attr.recv_depth;
-	bool lazy = ep->attr.flags & DAPX_EP_SOLICITED && recv_depth;
-	struct ib_qp_init_attr attr = {
-		.event_handler = dapx_qp_event,
-		.qp_context = ep,
-		.srq = ep->srq ? ep->srq->ibsrq : NULL,
-		.cap = {
-			.max_send_wr = send_depth,
-			.max_recv_wr = ep->srq ? 0 : recv_depth,
-			.max_send_sge = ep->xrc ? 1 : max_t(u32, ep->attr.max_send_sge, 1),
-			.max_recv_sge = ep->xrc ? 1 : ep->srq ? 0 : ep->attr.max_recv_sge,
-		},
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_RC,
-	};
-	struct ib_cq_init_attr cq_attr = { .cqe = recv_depth };
-	const char *owner = ep->obj.ctx->owner;
-	int ret;
-
-	ret = dapx_ep_map_inline(ep);
-	if (ret)
-		return ret;
-	/* Sized by this endpoint's own rings: it cannot overflow. */
-	out->cq = __ib_alloc_cq_any(ibdev, ep, send_depth + (lazy ? 0 : recv_depth),
-				    IB_POLL_SOFTIRQ, owner);
-	if (IS_ERR(out->cq))
-		return PTR_ERR(out->cq);
-	out->cq->comp_handler = dapx_cq_handler;
-	out->recv_cq = NULL;
-	if (lazy) {
-		out->recv_cq = __ib_create_cq(ibdev, dapx_ep_recv_cq_handler, NULL, ep, &cq_attr,
-					      owner);
-		if (IS_ERR(out->recv_cq)) {
-			ret = PTR_ERR(out->recv_cq);
-			goto err_cq;
-		}
-		ib_req_notify_cq(out->recv_cq, IB_CQ_SOLICITED);
-	}
-	attr.send_cq = out->cq;
-	attr.recv_cq = lazy ? out->recv_cq : out->cq;
-	out->qp = ib_create_qp_kernel(ibpd, &attr, owner);
-	if (IS_ERR(out->qp)) {
-		ret = PTR_ERR(out->qp);
-		goto err_recv_cq;
-	}
-	return 0;
-
-err_recv_cq:
-	if (out->recv_cq)
-		ib_destroy_cq(out->recv_cq);
-err_cq:
-	ib_free_cq(out->cq);
-	/* rxe has a socket for each queue pair. */
-	return ret == -ENFILE ? -ENOMEM : ret;
-}
-
-/* One that was not installed. */
-static void dapx_ep_discard_qp(const struct dapx_ep_qp *new)
-{
-	ib_destroy_qp(new->qp);
-	if (new->recv_cq)
-		ib_destroy_cq(new->recv_cq);
-	ib_free_cq(new->cq);
-}
-
-static void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_ep_qp *new)
-{
-	ep->cq = new->cq;
-	ep->qp = new->qp;
-	/* Another thread may look for events already. */
-	spin_lock_bh(&ep->recv_cq_lock);
-	ep->recv_cq = new->recv_cq;
-	spin_unlock_bh(&ep->recv_cq_lock);
-	ep->silent_error = false;
-	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
-}
-
-/* When this returns, no completion handler runs any more. */
-static void dapx_ep_destroy_qp(struct dapx_ep *ep)
-{
-	struct ib_cq *recv_cq;
-
-	if (ep->qp) {
-		dapx_device_silence_qp(ep->obj.ctx->dev, ep->qp);
-		ib_destroy_qp(ep->qp);
-	}
-	ep->qp = NULL;
-	/* Receives of an SRQ are not waited for: what the device gave back is taken here. */
-	if (ep->cq) {
-		irq_work_sync(&ep->cq_irq_work);
-		ib_process_cq_direct(ep->cq, -1);
-	}
-	if (ep->recv_cq) {
-		/* Without a queue pair nothing notifies any more. */
-		cancel_work_sync(&ep->recv_cq_work);
-		dapx_ep_fetch(ep);
-		spin_lock_bh(&ep->recv_cq_lock);
-		recv_cq = ep->recv_cq;
-		ep->recv_cq = NULL;
-		spin_unlock_bh(&ep->recv_cq_lock);
-		ib_destroy_cq(recv_cq);
-	}
-	if (ep->cq)
-		ib_free_cq(ep->cq);
-	ep->cq = NULL;
-	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
-}
-
-/* ECANCELED: the queue pair is in error already, and stays there. */
-int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask)
-{
-	enum ib_qp_state from;
-	int ret = -ECANCELED;
-
-	mutex_lock(&ep->qp_mutex);
-	from = ep->qp_state;
-	if (ep->qp && from != IB_QPS_ERR) {
-		ret = ib_modify_qp(ep->qp, attr, mask);
-		if (!ret && mask & IB_QP_MAX_QP_RD_ATOMIC)
-			ep->agreed_rd_atomic = attr->max_rd_atomic;
-		if (!ret && mask & IB_QP_MAX_DEST_RD_ATOMIC)
-			ep->agreed_dest_rd_atomic = attr->max_dest_rd_atomic;
-		if (!ret && mask & IB_QP_STATE)
-			WRITE_ONCE(ep->qp_state, attr->qp_state);
-		/* Its consumer may have stepped it here before the RDMA CM does. */
-		if (!ret && ep->xrc && from == IB_QPS_RESET && attr->qp_state == IB_QPS_INIT)
-			ret = dapx_xrc_sender_start(ep);
-	}
-	mutex_unlock(&ep->qp_mutex);
-	return ret;
-}
-
-void dapx_ep_qp_to_error(struct dapx_ep *ep)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-
-	mutex_lock(&ep->qp_mutex);
-	if (ep->qp && ep->qp_state != IB_QPS_ERR) {
-		/* From RESET there is no way to ERROR, and nothing to flush. */
-		if (ep->qp_state != IB_QPS_RESET)
-			ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
-		WRITE_ONCE(ep->qp_state, IB_QPS_ERR);
-		if (ep->recv_cq && ep->recv_evd)
-			dapx_object_queue_work(&ep->obj, &ep->recv_cq_work);
-	}
-	if (ep->xrc)
-		dapx_xrc_sender_stop(ep);
-	mutex_unlock(&ep->qp_mutex);
-}
-
-/* For devices that do not say that a peer's request put the queue pair in error. */
-void dapx_ep_check_qp_error(struct dapx_ep *ep)
-{
-	struct ib_qp_attr attr = {};
-	struct ib_qp_init_attr init;
-	bool broken = false;
-
-	mutex_lock(&ep->qp_mutex);
-	/* Whoever ends it says so first, and then takes this mutex. */
-	if (!READ_ONCE(ep->dead) && ep->qp && ep->qp_state == IB_QPS_RTS &&
-	    !ib_query_qp(ep->qp, &attr, IB_QP_STATE, &init) && attr.qp_state == IB_QPS_ERR) {
-		/* At the second look: the peer is to hear of its refusal first. */
-		broken = ep->silent_error;
-		ep->silent_error = true;
-	}
-	mutex_unlock(&ep->qp_mutex);
-	if (broken)
-		dapx_ep_fail(ep);
-}
-
 /* -------------------------------------------------------------------- making */
 
 int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr, bool srq)
@@ -654,7 +241,6 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	struct dapx_ep_plan plan;
 	struct dapx_object *obj;
 	struct dapx_ep *ep;
-	bool xrc;
 	int ret;
 
 	obj = dapx_object_alloc(ctx, &dapx_ep_class);
@@ -664,8 +250,9 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	spin_lock_init(&ep->lock);
 	mutex_init(&ep->qp_mutex);
 	spin_lock_init(&ep->recv_cq_lock);
+	INIT_LIST_HEAD(&ep->lazy_entry);
 	INIT_WORK(&ep->recv_cq_work, dapx_ep_recv_cq_work);
-	init_irq_work(&ep->cq_irq_work, dapx_cq_irq_work);
+	init_irq_work(&ep->cq_irq_work, dapx_ep_cq_irq_work);
 	init_waitqueue_head(&ep->drained);
 	INIT_WORK(&ep->work, dapx_ep_work);
 	INIT_DELAYED_WORK(&ep->deadline, dapx_ep_deadline);
@@ -678,6 +265,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	ep->end.source = &ep->connection_events;
 	ep->async.source = &ep->connection_events;
 
+	ep->transport = attr->flags & DAPX_EP_XRC ? &dapx_xrc_transport : &dapx_rc_transport;
 	ep->attr = *attr;
 	ep->attr.send_depth = roundup_pow_of_two(attr->send_depth);
 	if (attr->recv_depth)
@@ -693,11 +281,10 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 
 	dapx_ring_view_init(&ep->sq.view, ep->ring, DAPX_EP_SEND_CONTROL_OFF, DAPX_EP_ENTRIES_OFF,
 			    ep->attr.send_depth, plan.send_stride, &ep->send_layout);
-	xrc = attr->flags & DAPX_EP_XRC;
-	ret = dapx_queue_init(&ep->sq, xrc ? &dapx_xrc_send_ops : &dapx_send_ops, ep,
-			      attr->max_send_sge, xrc ? 0 : attr->max_inline);
-	if (!ret && xrc)
-		ret = dapx_xrc_sender_create(ep);
+	ret = dapx_queue_init(&ep->sq, ep->transport->send_ops, ep, attr->max_send_sge,
+			      ep->transport->maps_inline ? attr->max_inline : 0);
+	if (!ret && ep->transport->create)
+		ret = ep->transport->create(ep);
 	if (ret)
 		goto err;
 	if (attr->recv_depth) {
@@ -723,102 +310,101 @@ void dapx_ep_abort(struct dapx_ep *ep)
 	dapx_object_abort(&ep->obj);
 }
 
-static int dapx_evd_use(struct dapx_context *ctx, u32 handle, struct dapx_evd **evd)
+/* Its receives may have to be fetched. */
+void dapx_ep_use_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd)
 {
-	struct dapx_object *obj = dapx_object_use(ctx, handle, DAPX_OBJECT_EVD);
+	if (!(ep->attr.flags & DAPX_EP_SOLICITED))
+		return;
+	dapx_evd_add_lazy(evd, &ep->lazy_entry);
+	/* Somebody may wait for any event there already. */
+	dapx_ep_arm(ep, evd);
+}
 
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	*evd = to_dapx_evd(obj);
+void dapx_ep_unuse_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd)
+{
+	if (ep->attr.flags & DAPX_EP_SOLICITED)
+		dapx_evd_del_lazy(evd, &ep->lazy_entry);
+}
+
+/* Of those that are optional; 0: none. */
+static int dapx_ep_use_evd(struct dapx_ep *ep, u32 handle, struct dapx_evd **place)
+{
+	struct dapx_evd *evd;
+
+	if (!handle)
+		return 0;
+	evd = dapx_use_evd(ep->obj.ctx, handle);
+	if (IS_ERR(evd))
+		return PTR_ERR(evd);
+	*place = evd;
 	return 0;
 }
 
-/*
- * The EVD to which @q's completions go is read under its lock, and changes under it, and
- * only while the queue has nothing that could still go to the old one. Who looks at the
- * pointer elsewhere does so under RCU, to wake whoever waits. EBADFD: something was taken.
- */
-static int dapx_ep_change_evd(struct dapx_queue *q, struct dapx_evd **place, struct dapx_evd *evd)
+static int dapx_ep_use_srq(struct dapx_ep *ep, u32 handle)
 {
-	int ret = 0;
+	struct dapx_srq *srq = dapx_use_srq(ep->obj.ctx, handle);
 
-	spin_lock_bh(&q->lock);
-	if (!q->ops || dapx_queue_all_ended(q)) {
-		/* Binds, and what is left of an earlier connection's receives of an SRQ. */
-		dapx_queue_drop_events(q, *place);
-		WRITE_ONCE(*place, evd);
-	} else {
-		ret = -EBADFD;
-	}
-	spin_unlock_bh(&q->lock);
-	return ret;
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	ep->srq = srq;
+	/* Devices differ in whose keys a receive is checked against. They do not know XRC's. */
+	return srq->pd != ep->pd || srq->xrcd ? -EINVAL : 0;
 }
 
-/* Of endpoints whose receives have to be fetched. */
-static void dapx_ep_count_lazy(struct dapx_ep *ep, struct dapx_evd *evd, int change)
+static int dapx_ep_use_xrcd(struct dapx_ep *ep, u32 handle)
 {
-	if (ep->attr.flags & DAPX_EP_SOLICITED)
-		dapx_evd_lazy(evd, change);
+	struct dapx_xrcd *xrcd;
+
+	if (!(ep->attr.flags & DAPX_EP_XRC))
+		return -EINVAL;
+	xrcd = dapx_use_xrcd(ep->obj.ctx, handle);
+	if (IS_ERR(xrcd))
+		return PTR_ERR(xrcd);
+	ep->xrcd = xrcd;
+	return 0;
 }
 
+/* What fails leaves behind what is used so far, for dapx_ep_destroy(). */
 static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *cmd)
 {
-	struct dapx_context *ctx = ep->obj.ctx;
-	struct dapx_object *obj;
+	struct dapx_pd *pd = dapx_use_pd(ep->obj.ctx, cmd->pd);
 	struct dapx_evd *evd;
-	int ret;
+	int ret = 0;
 
-	obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	ep->pd = to_dapx_pd(obj);
-	if (cmd->srq) {
-		obj = dapx_object_use(ctx, cmd->srq, DAPX_OBJECT_SRQ);
-		if (IS_ERR(obj))
-			return PTR_ERR(obj);
-		ep->srq = to_dapx_srq(obj);
-		/*
-		 * Devices differ in whose keys a receive is checked against. Of an XRC SRQ they
-		 * do not know.
-		 */
-		if (ep->srq->pd != ep->pd || ep->srq->xrcd)
-			return -EINVAL;
-	}
-	ret = dapx_evd_use(ctx, cmd->request_evd, &ep->request_evd);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	ep->pd = pd;
+	if (cmd->srq)
+		ret = dapx_ep_use_srq(ep, cmd->srq);
 	if (ret)
 		return ret;
-	if (cmd->connect_evd) {
-		ret = dapx_evd_use(ctx, cmd->connect_evd, &ep->connect_evd);
-		if (ret)
-			return ret;
-	}
-	if (cmd->async_evd) {
-		ret = dapx_evd_use(ctx, cmd->async_evd, &ep->async_evd);
-		if (ret)
-			return ret;
+	evd = dapx_use_evd(ep->obj.ctx, cmd->request_evd);
+	if (IS_ERR(evd))
+		return PTR_ERR(evd);
+	ep->request_evd = evd;
+	ret = dapx_ep_use_evd(ep, cmd->connect_evd, &ep->connect_evd);
+	if (!ret)
+		ret = dapx_ep_use_evd(ep, cmd->async_evd, &ep->async_evd);
+	if (ep->async_evd)
 		ep->async.source = &ep->async_events;
-	}
-	if (cmd->xrcd) {
-		if (!ep->xrc)
-			return -EINVAL;
-		ret = dapx_xrcd_use(ctx, cmd->xrcd, &ep->xrcd);
-		if (ret)
-			return ret;
-	}
+	if (!ret && cmd->xrcd)
+		ret = dapx_ep_use_xrcd(ep, cmd->xrcd);
+	if (ret)
+		return ret;
 	if (!cmd->recv_evd)
 		return cmd->srq || cmd->attr.recv_depth ? -EINVAL : 0;
-	ret = dapx_evd_use(ctx, cmd->recv_evd, &evd);
-	if (ret)
-		return ret;
+	evd = dapx_use_evd(ep->obj.ctx, cmd->recv_evd);
+	if (IS_ERR(evd))
+		return PTR_ERR(evd);
 	ep->recv_evd = evd;
-	dapx_ep_count_lazy(ep, evd, 1);
+	dapx_ep_use_recv_evd(ep, evd);
 	return 0;
 }
 
 int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_create *cmd = ucmd->cmd;
-	struct dapx_ep_qp new;
+	struct dapx_qp new;
 	struct dapx_ep *ep;
 	int ret;
 
@@ -826,11 +412,11 @@ int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (cmd->srq) {
 		/* Before sizes are looked at, of which it forbids some. */
-		struct dapx_object *srq = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
+		struct dapx_srq *srq = dapx_get_srq(ucmd->ctx, cmd->srq);
 
 		if (IS_ERR(srq))
 			return PTR_ERR(srq);
-		dapx_object_put(srq);
+		dapx_object_put(&srq->obj);
 	}
 	ret = dapx_ep_attr_check(ucmd->ctx, &cmd->attr, cmd->srq);
 	if (ret)
@@ -869,8 +455,9 @@ err:
  * Steps 1 and 2 of the one ordering, and the start of step 4: from here on the
  * endpoint takes nothing, and the device flushes what it has.
  */
-void dapx_ep_stop(struct dapx_ep *ep)
+static void dapx_ep_stop(struct dapx_object *obj)
 {
+	struct dapx_ep *ep = to_dapx_ep(obj);
 	unsigned long flags;
 	bool dead;
 
@@ -933,7 +520,7 @@ static void dapx_ep_drop_events(struct dapx_ep *ep)
 static void dapx_ep_teardown(struct dapx_ep *ep)
 {
 	/* 1. and 2.: no posts, no ring consumer, no work of ours */
-	dapx_ep_stop(ep);
+	dapx_ep_stop(&ep->obj);
 
 	/* 3.: no connection manager, and no callback of it */
 	trace_dapx_teardown(&ep->obj, "cm");
@@ -972,10 +559,11 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 	struct dapx_ep *ep = to_dapx_ep(obj);
 
 	dapx_ep_teardown(ep);
-	dapx_xrc_sender_destroy(ep);
+	if (ep->transport->destroy)
+		ep->transport->destroy(ep);
 	dapx_ep_unmap_inline(ep);
 	if (ep->recv_evd) {
-		dapx_ep_count_lazy(ep, ep->recv_evd, -1);
+		dapx_ep_unuse_recv_evd(ep, ep->recv_evd);
 		dapx_object_unuse(&ep->recv_evd->obj);
 	}
 	if (ep->async_evd)
@@ -993,11 +581,11 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 }
 
 /* Ends as in a teardown, and begins anew. The endpoint's mutex is held. */
-static void dapx_ep_reinit(struct dapx_ep *ep, const struct dapx_ep_qp *new)
+static void dapx_ep_reinit(struct dapx_ep *ep, const struct dapx_qp *new)
 {
 	dapx_ep_teardown(ep);
-	if (ep->xrc)
-		dapx_xrc_sender_reset(ep);
+	if (ep->transport->reset)
+		ep->transport->reset(ep);
 	dapx_queue_reset(&ep->sq);
 	if (ep->rq.ops)
 		dapx_queue_reset(&ep->rq);
@@ -1082,30 +670,19 @@ static int dapx_ep_fill(struct dapx_object *obj, struct sk_buff *skb)
 	return ep->cm ? dapx_cm_put_addresses(ep->cm, skb) : 0;
 }
 
-const struct dapx_object_class dapx_ep_class = {
-	.type = DAPX_OBJECT_EP,
-	.size = sizeof(struct dapx_ep),
-	.free = dapx_ep_free,
-	.destroy = dapx_ep_destroy,
-	.release = dapx_ep_release,
-	.state = dapx_ep_object_state,
-	.fill_locked = dapx_ep_fill,
-};
-
-/* ------------------------------------------------------------------ commands */
-
-static int dapx_ep_ring_doorbell(struct dapx_ep *ep, u32 flags)
+static int dapx_ep_doorbell(struct dapx_object *obj, u32 doorbells)
 {
+	struct dapx_ep *ep = to_dapx_ep(obj);
 	int ret = 0;
 
-	if (flags & DAPX_DOORBELL_RECV) {
+	if (doorbells & DAPX_DOORBELL_RECV) {
 		if (!ep->rq.ops)
 			return -EINVAL;
 		ret = dapx_queue_run(&ep->rq);
 		if (ret)
 			return ret;
 	}
-	if (flags & DAPX_DOORBELL_SEND) {
+	if (doorbells & DAPX_DOORBELL_SEND) {
 		switch (READ_ONCE(ep->state)) {
 		case DAPX_EP_CONNECTED:
 		case DAPX_EP_DISCONNECTED:
@@ -1119,42 +696,20 @@ static int dapx_ep_ring_doorbell(struct dapx_ep *ep, u32 flags)
 	return ret;
 }
 
-int dapx_cmd_doorbell(struct dapx_ucmd *ucmd)
-{
-	struct dapx_doorbell *cmd = ucmd->cmd;
-	struct dapx_object *obj;
-	u32 fitting;
-	int ret;
+const struct dapx_object_class dapx_ep_class = {
+	.type = DAPX_OBJECT_EP,
+	.size = sizeof(struct dapx_ep),
+	.free = dapx_ep_free,
+	.doorbells = DAPX_DOORBELL_SEND | DAPX_DOORBELL_RECV,
+	.doorbell = dapx_ep_doorbell,
+	.stop = dapx_ep_stop,
+	.destroy = dapx_ep_destroy,
+	.release = dapx_ep_release,
+	.state = dapx_ep_object_state,
+	.fill_locked = dapx_ep_fill,
+};
 
-	if (cmd->flags & ~(DAPX_DOORBELL_SEND | DAPX_DOORBELL_RECV | DAPX_DOORBELL_EVENTS))
-		return -EOPNOTSUPP;
-	if (!cmd->flags || cmd->__reserved)
-		return -EINVAL;
-	obj = dapx_object_get(ucmd->ctx, cmd->handle, DAPX_OBJECT_ANY);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-
-	switch (obj->class->type) {
-	case DAPX_OBJECT_EP:
-		fitting = DAPX_DOORBELL_SEND | DAPX_DOORBELL_RECV;
-		ret = cmd->flags & ~fitting ? -EINVAL :
-		      dapx_ep_ring_doorbell(to_dapx_ep(obj), cmd->flags);
-		break;
-	case DAPX_OBJECT_SRQ:
-		ret = cmd->flags & ~DAPX_DOORBELL_RECV ? -EINVAL :
-		      dapx_srq_doorbell(to_dapx_srq(obj));
-		break;
-	case DAPX_OBJECT_EVD:
-		ret = cmd->flags & ~DAPX_DOORBELL_EVENTS ? -EINVAL :
-		      dapx_evd_doorbell(to_dapx_evd(obj));
-		break;
-	default:
-		ret = -ENOENT;
-		break;
-	}
-	dapx_object_put(obj);
-	return ret;
-}
+/* ------------------------------------------------------------------ commands */
 
 static u32 dapx_handle_of(const struct dapx_object *obj)
 {
@@ -1224,239 +779,10 @@ int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
 	return ret;
 }
 
-/* What a mask asks for, looked up and counted as used. */
-struct dapx_ep_change {
-	struct dapx_object *pd;
-	struct dapx_object *request_evd;
-	struct dapx_object *recv_evd;
-	struct dapx_object *connect_evd;
-};
-
-static int dapx_ep_change_lookup(struct dapx_context *ctx, const struct dapx_ep_modify *cmd,
-				 struct dapx_ep_change *change)
-{
-	struct {
-		u32 bit;
-		u32 handle;
-		enum dapx_object_type type;
-		struct dapx_object **obj;
-	} wanted[] = {
-		{ DAPX_EP_MODIFY_PD, cmd->pd, DAPX_OBJECT_PD, &change->pd },
-		{ DAPX_EP_MODIFY_REQUEST_EVD, cmd->request_evd, DAPX_OBJECT_EVD,
-		  &change->request_evd },
-		{ DAPX_EP_MODIFY_RECV_EVD, cmd->recv_evd, DAPX_OBJECT_EVD, &change->recv_evd },
-		{ DAPX_EP_MODIFY_CONNECT_EVD, cmd->connect_evd, DAPX_OBJECT_EVD,
-		  &change->connect_evd },
-	};
-	struct dapx_object *obj;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(wanted); i++) {
-		if (!(cmd->mask & wanted[i].bit))
-			continue;
-		obj = dapx_object_use(ctx, wanted[i].handle, wanted[i].type);
-		if (IS_ERR(obj))
-			return PTR_ERR(obj);
-		*wanted[i].obj = obj;
-	}
-	return 0;
-}
-
-static void dapx_ep_change_drop(struct dapx_ep_change *change)
-{
-	if (change->pd)
-		dapx_object_unuse(change->pd);
-	if (change->request_evd)
-		dapx_object_unuse(change->request_evd);
-	if (change->recv_evd)
-		dapx_object_unuse(change->recv_evd);
-	if (change->connect_evd)
-		dapx_object_unuse(change->connect_evd);
-}
-
-/* A new PD needs a new queue pair. */
-static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
-{
-	struct dapx_pd *old = ep->pd, *pd = to_dapx_pd(change->pd);
-	struct dapx_ep_qp new;
-	int ret;
-
-	if (ep->rq.ops && ep->rq.head != READ_ONCE(*ep->rq.view.tail))
-		return -EBADFD;
-	if (atomic_read(&ep->rq.outstanding) || ep->qp_state != IB_QPS_RESET)
-		return -EBADFD;
-	ret = dapx_ep_make_qp(ep, pd, &new);
-	if (ret)
-		return ret;
-	dapx_ep_destroy_qp(ep);
-	dapx_ep_install_qp(ep, &new);
-	ep->pd = pd;
-	change->pd = old ? &old->obj : NULL;
-	return 0;
-}
-
-static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify *cmd)
-{
-	const struct ib_device_attr *dev = &ep->obj.ctx->dev->ibdev->attrs;
-	struct dapx_ep_change change = {};
-	struct dapx_evd *evd;
-	int ret;
-
-	ret = dapx_ep_change_lookup(ep->obj.ctx, cmd, &change);
-	if (ret)
-		goto out;
-	ret = -EINVAL;
-	if (cmd->mask & DAPX_EP_MODIFY_RD_ATOMIC &&
-	    (cmd->max_rd_atomic > min(dev->max_qp_init_rd_atom, U8_MAX) ||
-	     cmd->max_dest_rd_atomic > min(dev->max_qp_rd_atom, U8_MAX)))
-		goto out;
-
-	ret = -EBADFD;
-	switch (READ_ONCE(ep->state)) {
-	case DAPX_EP_UNCONNECTED:
-	case DAPX_EP_TENTATIVE_PENDING:
-		break;
-	case DAPX_EP_RESERVED:
-	case DAPX_EP_PASSIVE_PENDING:
-		if (cmd->mask & DAPX_EP_MODIFY_PD)
-			goto out;
-		break;
-	default:
-		goto out;
-	}
-	if (cmd->mask & DAPX_EP_MODIFY_PD) {
-		ret = dapx_ep_change_pd(ep, &change);
-		if (ret)
-			goto out;
-	}
-	/* With a new PD this does not fail: the queue pair never took a receive. */
-	if (cmd->mask & DAPX_EP_MODIFY_RECV_EVD) {
-		evd = ep->recv_evd;
-		ret = dapx_ep_change_evd(&ep->rq, &ep->recv_evd, to_dapx_evd(change.recv_evd));
-		if (ret)
-			goto out;
-		dapx_ep_count_lazy(ep, ep->recv_evd, 1);
-		if (evd)
-			dapx_ep_count_lazy(ep, evd, -1);
-		change.recv_evd = evd ? &evd->obj : NULL;
-	}
-	/* Nor does this: before a connection no request is taken. */
-	if (cmd->mask & DAPX_EP_MODIFY_REQUEST_EVD) {
-		evd = ep->request_evd;
-		ret = dapx_ep_change_evd(&ep->sq, &ep->request_evd,
-					 to_dapx_evd(change.request_evd));
-		if (ret)
-			goto out;
-		change.request_evd = evd ? &evd->obj : NULL;
-	}
-	spin_lock_irq(&ep->lock);
-	if (cmd->mask & DAPX_EP_MODIFY_CONNECT_EVD) {
-		evd = ep->connect_evd;
-		if (evd)
-			dapx_evd_drop(evd, &ep->connection_events);
-		ep->connect_evd = to_dapx_evd(change.connect_evd);
-		change.connect_evd = evd ? &evd->obj : NULL;
-	}
-	if (cmd->mask & DAPX_EP_MODIFY_USER_DATA)
-		ep->obj.user_data = cmd->user_data;
-	spin_unlock_irq(&ep->lock);
-	if (cmd->mask & DAPX_EP_MODIFY_RD_ATOMIC) {
-		ep->attr.max_rd_atomic = cmd->max_rd_atomic;
-		ep->attr.max_dest_rd_atomic = cmd->max_dest_rd_atomic;
-	}
-	ret = 0;
-out:
-	dapx_ep_change_drop(&change);
-	return ret;
-}
-
-static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step)
-{
-	static const struct {
-		enum ib_qp_state qp_from;
-		enum dapx_ep_state from;
-		enum dapx_ep_state to;
-	} steps[] = {
-		[DAPX_QP_INIT] = { IB_QPS_RESET, DAPX_EP_UNCONNECTED, DAPX_EP_UNCONNECTED },
-		[DAPX_QP_RTR] = { IB_QPS_INIT, DAPX_EP_UNCONNECTED, DAPX_EP_COMPLETION_PENDING },
-		[DAPX_QP_RTS] = { IB_QPS_RTR, DAPX_EP_COMPLETION_PENDING, DAPX_EP_CONNECTED },
-	};
-	struct dapx_device *dev = ep->obj.ctx->dev;
-	enum dapx_ep_state from, to;
-	struct ib_qp_attr attr;
-	int mask, ret;
-
-	if (dev->iwarp)
-		return -EOPNOTSUPP;
-	if (!ep->qp || ep->cm)
-		return -EBADFD;
-	ret = dapx_qp_attr_build(dev, ep->port, step, &attr, &mask);
-	if (ret)
-		return ret;
-	from = steps[step->state].from;
-	to = steps[step->state].to;
-	if (ep->qp_state != steps[step->state].qp_from || READ_ONCE(ep->state) != from)
-		return -EBADFD;
-	if (mask & IB_QP_ACCESS_FLAGS)
-		attr.qp_access_flags = dapx_ep_access_flags(ep);
-	if (ep->xrc && mask & IB_QP_RQ_PSN)
-		attr.rq_psn = dapx_xrc_answer_psn(step->dest_qp_num, ep->qp->qp_num);
-	if (ep->xrc && mask & IB_QP_MIN_RNR_TIMER)
-		attr.min_rnr_timer = DAPX_XRC_ANSWER_TIMER;
-	if (ep->xrc && mask & IB_QP_RNR_RETRY) {
-		dapx_xrc_sender_set_retries(ep, step->rnr_retry);
-		attr.rnr_retry = 7;
-	}
-
-	ret = dapx_ep_qp_modify(ep, &attr, mask);
-	/* A queue pair in error; a GID index without a GID. */
-	if (ret)
-		return ret == -ECANCELED ? -EBADFD : ret == -ENODATA ? -EINVAL : ret;
-
-	spin_lock_irq(&ep->lock);
-	if (step->state == DAPX_QP_INIT)
-		ep->port = step->port;
-	else if (step->state == DAPX_QP_RTR)
-		ep->remote_qp_num = step->dest_qp_num;
-	/* A message may have broken it already. */
-	if (ep->state == from && from != to)
-		dapx_ep_set_state(ep, to);
-	spin_unlock_irq(&ep->lock);
-	dapx_ep_update_modes(ep);
-	return 0;
-}
-
-int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
-{
-	const struct dapx_ep_modify *cmd = ucmd->cmd;
-	struct dapx_ep *ep;
-	int ret;
-
-	if (cmd->flags)
-		return -EOPNOTSUPP;
-	if (cmd->mask & ~(DAPX_EP_MODIFY_PD | DAPX_EP_MODIFY_REQUEST_EVD |
-			  DAPX_EP_MODIFY_RECV_EVD | DAPX_EP_MODIFY_CONNECT_EVD |
-			  DAPX_EP_MODIFY_RD_ATOMIC | DAPX_EP_MODIFY_USER_DATA |
-			  DAPX_EP_MODIFY_QP))
-		return -EOPNOTSUPP;
-	if (cmd->__reserved || memchr_inv(cmd->qp.__reserved, 0, sizeof(cmd->qp.__reserved)) ||
-	    (cmd->mask & DAPX_EP_MODIFY_QP && cmd->mask != DAPX_EP_MODIFY_QP))
-		return -EINVAL;
-	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
-	if (IS_ERR(ep))
-		return PTR_ERR(ep);
-	if (cmd->mask & DAPX_EP_MODIFY_QP)
-		ret = dapx_ep_modify_qp(ep, &cmd->qp);
-	else
-		ret = dapx_ep_modify_fields(ep, cmd);
-	dapx_ep_unlock(ep);
-	return ret;
-}
-
 int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_reset *cmd = ucmd->cmd;
-	struct dapx_ep_qp new;
+	struct dapx_qp new;
 	struct dapx_ep *ep;
 	int ret;
 
@@ -1478,7 +804,7 @@ int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd)
 		cmd->out_qp_num = new.qp->qp_num;
 		ret = dapx_respond(ucmd);
 		if (ret)
-			dapx_ep_discard_qp(&new);
+			dapx_qp_discard(&new);
 		else
 			dapx_ep_reinit(ep, &new);
 		break;

@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
-#include "dapx_private.h"
+#include "ep.h"
 #include "trace.h"
 
 /* 0.64 ms: what the CM leaves at 0 means 655 ms until a sender tries again. */
@@ -31,7 +31,7 @@ static int dapx_ep_qp_step_init(struct dapx_ep *ep, struct rdma_cm_id *id,
 	if (ret)
 		return ret;
 	if (step->mask & IB_QP_ACCESS_FLAGS)
-		step->attr.qp_access_flags = dapx_ep_access_flags(ep);
+		step->attr.qp_access_flags = ep->transport->access_flags(ep);
 	if (step->mask & IB_QP_MIN_RNR_TIMER)
 		step->attr.min_rnr_timer = DAPX_MIN_RNR_TIMER;
 	/* The peer may ask for more than the endpoint, or the device, has. */
@@ -74,9 +74,9 @@ static int dapx_ep_qp_connect(struct dapx_ep *ep, struct rdma_cm_id *id)
 static void dapx_ep_take_peer_data(struct dapx_ep *ep, const void *data, u32 length)
 {
 	lockdep_assert_held(&ep->lock);
-	if (ep->xrc && dapx_xrc_cm_header_is(data, length)) {
-		data += sizeof(struct dapx_xrc_cm_header);
-		length -= sizeof(struct dapx_xrc_cm_header);
+	if (ep->transport->is_header && ep->transport->is_header(data, length)) {
+		data += ep->transport->cm_header_size;
+		length -= ep->transport->cm_header_size;
 	}
 	ep->peer_data_len = data ? min_t(u32, length, sizeof(ep->peer_data)) : 0;
 	memset(ep->peer_data, 0, sizeof(ep->peer_data));
@@ -223,10 +223,11 @@ static bool dapx_ep_waits_for_acks(struct dapx_ep *ep)
 	return awaits;
 }
 
-/* Before the first message: to a peer that does not speak XRC, it would be garbage. */
-static bool dapx_ep_peer_speaks(struct dapx_ep *ep, const struct rdma_conn_param *conn)
+/* Before the first message: to a peer of another transport, it would be garbage. */
+static bool dapx_ep_peer_fits(struct dapx_ep *ep, const struct rdma_conn_param *conn)
 {
-	return !ep->xrc || dapx_xrc_cm_header_is(conn->private_data, conn->private_data_len);
+	return !ep->transport->is_header ||
+	       ep->transport->is_header(conn->private_data, conn->private_data_len);
 }
 
 static int dapx_ep_send_request(struct dapx_ep *ep, struct rdma_cm_id *id)
@@ -290,7 +291,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		if (READ_ONCE(ep->state) != DAPX_EP_ACTIVE_PENDING)
 			break;
-		if (!dapx_ep_peer_speaks(ep, conn)) {
+		if (!dapx_ep_peer_fits(ep, conn)) {
 			rdma_reject(id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 			ret = -EPROTO;
 			break;
@@ -305,7 +306,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/* On iWARP also the active side's answer. */
-		if (ep->obj.ctx->dev->iwarp && !dapx_ep_peer_speaks(ep, conn)) {
+		if (ep->obj.ctx->dev->iwarp && !dapx_ep_peer_fits(ep, conn)) {
 			rdma_disconnect(id);
 			ret = -EPROTO;
 			break;
@@ -439,16 +440,12 @@ static bool dapx_ep_leave_active(struct dapx_ep *ep)
 /* With an id of the consumer's, whose route is resolved. */
 static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
 {
-	struct dapx_object *obj;
-	struct dapx_cm *cm;
+	struct dapx_cm *cm = dapx_use_cm(ep->obj.ctx, handle);
 	int ret = -EBADFD;
 
-	obj = dapx_object_use(ep->obj.ctx, handle, DAPX_OBJECT_CM);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	cm = to_dapx_cm(obj);
-
-	mutex_lock_nested(&obj->mutex, SINGLE_DEPTH_NESTING);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
 	if (cm->state != DAPX_CM_ROUTE_READY || !cm->id)
 		goto err;
 	rdma_lock_handler(cm->id);
@@ -467,12 +464,12 @@ static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
 	spin_lock_irq(&cm->lock);
 	cm->state = DAPX_CM_ATTACHED;
 	spin_unlock_irq(&cm->lock);
-	mutex_unlock(&obj->mutex);
+	mutex_unlock(&cm->obj.mutex);
 	return 0;
 
 err:
-	mutex_unlock(&obj->mutex);
-	dapx_object_unuse(obj);
+	mutex_unlock(&cm->obj.mutex);
+	dapx_object_unuse(&cm->obj);
 	return ret;
 }
 
@@ -511,6 +508,7 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_connect *cmd = ucmd->cmd;
 	struct dapx_ep *ep;
+	u8 rnr_retry;
 	u32 header;
 	int ret;
 
@@ -519,7 +517,7 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
-	header = ep->xrc ? sizeof(struct dapx_xrc_cm_header) : 0;
+	header = ep->transport->cm_header_size;
 	ret = -EINVAL;
 	if (cmd->private_data_len + header >
 	    IB_CM_REQ_PRIVATE_DATA_SIZE - DAPX_CM_IP_HEADER_SIZE ||
@@ -532,10 +530,9 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	ret = -EBADFD;
 	if (ep->state != DAPX_EP_UNCONNECTED || ep->cm || !dapx_ep_is_complete(ep))
 		goto out;
-	if (ep->xrc) {
-		dapx_xrc_cm_header_write(ep->private_data);
-		dapx_xrc_sender_set_retries(ep, cmd->rnr_retry_count);
-	}
+	rnr_retry = cmd->rnr_retry_count;
+	if (ep->transport->prepare_connect)
+		ep->transport->prepare_connect(ep, ep->private_data, &rnr_retry);
 	memcpy(ep->private_data + header, cmd->private_data, sizeof(cmd->private_data));
 	ep->conn_param = (struct rdma_conn_param) {
 		.private_data = ep->private_data,
@@ -544,8 +541,7 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 		.initiator_depth = ep->attr.max_rd_atomic,
 		.flow_control = 1,
 		.retry_count = cmd->retry_count,
-		/* XRC counts by itself. */
-		.rnr_retry_count = ep->xrc ? 7 : cmd->rnr_retry_count,
+		.rnr_retry_count = rnr_retry,
 	};
 	ep->connect_deadline = cmd->deadline;
 	if (cmd->deadline <= ktime_get_ns()) {
@@ -631,7 +627,6 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_accept *cmd = ucmd->cmd;
 	enum dapx_ep_state expected;
-	struct dapx_object *obj;
 	struct dapx_cm *cm;
 	struct dapx_ep *ep;
 	bool claimed = false;
@@ -645,15 +640,14 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
-	obj = dapx_object_get(ucmd->ctx, cmd->cm, DAPX_OBJECT_CM);
-	if (IS_ERR(obj)) {
+	cm = dapx_get_cm(ucmd->ctx, cmd->cm);
+	if (IS_ERR(cm)) {
 		dapx_ep_unlock(ep);
-		return PTR_ERR(obj);
+		return PTR_ERR(cm);
 	}
-	cm = to_dapx_cm(obj);
 
 	ret = -EOPNOTSUPP;
-	if (ep->xrc)
+	if (!ep->transport->accepts)
 		goto out;
 	ret = -EPROTO;
 	if (cm->xrc)
@@ -681,7 +675,7 @@ out:
 	if (claimed)
 		dapx_cm_unclaim_request(cm);
 	dapx_object_put(&ep->obj);
-	dapx_object_put(obj);
+	dapx_object_put(&cm->obj);
 	/* The peer gave up: what the CM says of an id in the wrong state. */
 	return claimed && ret == -EINVAL ? -EBADFD : ret;
 }

@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <net/netlink.h>
 
-#include "dapx_private.h"
+#include "ep.h"
 
 /* The word by which the process arms the eventfd, on a line of its own. */
 #define DAPX_EVD_ARM_OFF DAPX_RING_CONTROL_SIZE
@@ -266,8 +266,9 @@ void dapx_evd_drop(struct dapx_evd *evd, struct dapx_event_source *source)
 
 static void dapx_evd_fetch_lazy(struct dapx_evd *evd);
 
-int dapx_evd_doorbell(struct dapx_evd *evd)
+static int dapx_evd_doorbell(struct dapx_object *obj, u32 doorbells)
 {
+	struct dapx_evd *evd = to_dapx_evd(obj);
 	unsigned long flags;
 	int ret;
 
@@ -282,8 +283,7 @@ int dapx_evd_doorbell(struct dapx_evd *evd)
 	return ret;
 }
 
-/* Endpoints whose receives have to be fetched come (+1) and go (-1). */
-void dapx_evd_lazy(struct dapx_evd *evd, int change)
+static void dapx_evd_count_lazy(struct dapx_evd *evd, int change)
 {
 	unsigned long flags;
 
@@ -291,6 +291,24 @@ void dapx_evd_lazy(struct dapx_evd *evd, int change)
 	atomic_add(change, &evd->lazy_sources);
 	dapx_evd_update_flags(evd);
 	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/* An endpoint's lazy_entry, whose receives have to be fetched from now on. */
+void dapx_evd_add_lazy(struct dapx_evd *evd, struct list_head *entry)
+{
+	mutex_lock(&evd->lazy_lock);
+	list_add_tail(entry, &evd->lazy);
+	dapx_evd_count_lazy(evd, 1);
+	mutex_unlock(&evd->lazy_lock);
+}
+
+/* When this returns, nobody fetches them for @evd any more. */
+void dapx_evd_del_lazy(struct dapx_evd *evd, struct list_head *entry)
+{
+	mutex_lock(&evd->lazy_lock);
+	list_del_init(entry);
+	dapx_evd_count_lazy(evd, -1);
+	mutex_unlock(&evd->lazy_lock);
 }
 
 /* Whether somebody wants to hear of each event, solicited or not. */
@@ -312,25 +330,17 @@ void dapx_evd_wake_solicited(struct dapx_evd *evd)
 
 static void dapx_evd_fetch_lazy(struct dapx_evd *evd)
 {
-	struct dapx_context *ctx = evd->obj.ctx;
-	struct dapx_object *obj;
-	unsigned long handle;
+	struct dapx_ep *ep;
 
-	xa_for_each(&ctx->objects, handle, obj) {
-		struct dapx_ep *ep;
-
-		obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EP);
-		if (IS_ERR(obj))
-			continue;
-		ep = to_dapx_ep(obj);
-		if (READ_ONCE(ep->recv_evd) == evd)
-			dapx_ep_arm(ep, evd);
-		dapx_object_put(obj);
-	}
+	mutex_lock(&evd->lazy_lock);
+	list_for_each_entry(ep, &evd->lazy, lazy_entry)
+		dapx_ep_arm(ep, evd);
+	mutex_unlock(&evd->lazy_lock);
 }
 
-void dapx_evd_device_removed(struct dapx_evd *evd)
+static void dapx_evd_device_removed(struct dapx_object *obj)
 {
+	struct dapx_evd *evd = to_dapx_evd(obj);
 	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
 		.async.what = DAPX_ASYNC_DEVICE_REMOVED,
@@ -387,6 +397,8 @@ int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
 		return PTR_ERR(obj);
 	evd = to_dapx_evd(obj);
 	mutex_init(&evd->resize);
+	mutex_init(&evd->lazy_lock);
+	INIT_LIST_HEAD(&evd->lazy);
 	spin_lock_init(&evd->lock);
 	INIT_LIST_HEAD(&evd->backlog);
 	init_waitqueue_head(&evd->wait);
@@ -464,17 +476,13 @@ const struct dapx_object_class dapx_evd_class = {
 	.type = DAPX_OBJECT_EVD,
 	.size = sizeof(struct dapx_evd),
 	.rcu = true,
+	.doorbells = DAPX_DOORBELL_EVENTS,
+	.doorbell = dapx_evd_doorbell,
+	.device_removed = dapx_evd_device_removed,
 	.destroy = dapx_evd_destroy,
 	.release = dapx_evd_release,
 	.fill = dapx_evd_fill,
 };
-
-static struct dapx_evd *dapx_evd_get(struct dapx_context *ctx, u32 handle)
-{
-	struct dapx_object *obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EVD);
-
-	return IS_ERR(obj) ? ERR_CAST(obj) : to_dapx_evd(obj);
-}
 
 /* What ends a wait; 1: go on waiting. @count is valid in any case. */
 static int dapx_evd_wait_done(struct dapx_evd *evd, struct dapx_evd_wait *cmd)
@@ -519,7 +527,7 @@ int dapx_cmd_evd_wait(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved)
 		return -EINVAL;
-	evd = dapx_evd_get(ctx, cmd->evd);
+	evd = dapx_get_evd(ctx, cmd->evd);
 	if (IS_ERR(evd))
 		return PTR_ERR(evd);
 	if (!cmd->threshold || cmd->threshold > READ_ONCE(evd->view.depth) ||
@@ -581,7 +589,7 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	evd = dapx_evd_get(ucmd->ctx, cmd->evd);
+	evd = dapx_get_evd(ucmd->ctx, cmd->evd);
 	if (IS_ERR(evd))
 		return PTR_ERR(evd);
 	mutex_lock(&evd->resize);
@@ -652,7 +660,7 @@ int dapx_cmd_evd_eventfd(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags & ~DAPX_EVENTFD_ONCE)
 		return -EOPNOTSUPP;
-	evd = dapx_evd_get(ucmd->ctx, cmd->evd);
+	evd = dapx_get_evd(ucmd->ctx, cmd->evd);
 	if (IS_ERR(evd))
 		return PTR_ERR(evd);
 	if (cmd->fd != -1) {
@@ -695,7 +703,7 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved)
 		return -EINVAL;
-	evd = dapx_evd_get(ucmd->ctx, cmd->evd);
+	evd = dapx_get_evd(ucmd->ctx, cmd->evd);
 	if (IS_ERR(evd))
 		return PTR_ERR(evd);
 	node.event.user_data = evd->obj.user_data;

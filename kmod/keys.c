@@ -5,7 +5,7 @@
 #include <linux/hashtable.h>
 #include <linux/slab.h>
 
-#include "dapx_private.h"
+#include "memory.h"
 
 /* As the ABI promises. */
 #define DAPX_KEYS_BITS 16

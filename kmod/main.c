@@ -10,7 +10,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "dapx_private.h"
+#include "queue.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -61,6 +61,29 @@ int dapx_cmd_info(struct dapx_ucmd *ucmd)
 	cmd->out_max_inline = DAPX_MAX_INLINE;
 	cmd->out_max_backlog = dapx_max_backlog;
 	return dapx_respond(ucmd);
+}
+
+int dapx_cmd_doorbell(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_doorbell *cmd = ucmd->cmd;
+	struct dapx_object *obj;
+	int ret;
+
+	if (cmd->flags & ~(DAPX_DOORBELL_SEND | DAPX_DOORBELL_RECV | DAPX_DOORBELL_EVENTS))
+		return -EOPNOTSUPP;
+	if (!cmd->flags || cmd->__reserved)
+		return -EINVAL;
+	obj = dapx_object_get(ucmd->ctx, cmd->handle, DAPX_OBJECT_ANY);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	if (!obj->class->doorbell)
+		ret = -ENOENT;
+	else if (cmd->flags & ~obj->class->doorbells)
+		ret = -EINVAL;
+	else
+		ret = obj->class->doorbell(obj, cmd->flags);
+	dapx_object_put(obj);
+	return ret;
 }
 
 struct dapx_ioctl_op {

@@ -8,7 +8,8 @@
 #include <linux/slab.h>
 #include <net/netlink.h>
 
-#include "dapx_private.h"
+#include "memory.h"
+#include "xrc/xrc.h"
 
 #define DAPX_ACCESS_ALL (DAPX_ACCESS_LOCAL_WRITE | DAPX_ACCESS_REMOTE_WRITE | \
 			 DAPX_ACCESS_REMOTE_READ | DAPX_ACCESS_REMOTE_ATOMIC)
@@ -36,7 +37,7 @@ static int dapx_access_to_ib(u32 access)
  * Pinning answers EFAULT to all that is wrong with a range. When all of it is
  * mapped, what is missing are rights.
  */
-static int dapx_mr_pin_error(u64 addr, u64 length)
+int dapx_mr_pin_error(u64 addr, u64 length)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
@@ -87,53 +88,15 @@ struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 acc
 	return ibmr;
 }
 
-/*
- * For XRC: pages that the module may copy to and from, and a key by which peers find them.
- * Others may look at the MR already: the pages are shown last.
- */
-static int dapx_mr_pin(struct dapx_mr *mr)
-{
-	struct dapx_device *dev = mr->obj.ctx->dev;
-	struct dapx_pinned *pinned;
-	int ret;
-
-	pinned = dapx_pinned_create(dev->ibdev, mr->addr, mr->length,
-				    mr->access & DAPX_ACCESS_LOCAL_WRITE);
-	if (IS_ERR(pinned)) {
-		ret = PTR_ERR(pinned);
-		return ret == -EFAULT ? dapx_mr_pin_error(mr->addr, mr->length) : ret;
-	}
-	if (mr->rkey) {
-		ret = xa_insert(&dev->xrc_keys, mr->rkey, mr, GFP_KERNEL_ACCOUNT);
-		if (ret) {
-			dapx_pinned_destroy(pinned);
-			return ret;
-		}
-	}
-	rcu_assign_pointer(mr->pinned, pinned);
-	return 0;
-}
-
-/* No process and no peer finds it any more; copies that are going on are waited for. */
-static void dapx_mr_unpin(struct dapx_mr *mr)
-{
-	struct dapx_pinned *pinned = rcu_dereference_protected(mr->pinned, true);
-
-	if (!pinned)
-		return;
-	if (mr->rkey)
-		xa_erase(&mr->obj.ctx->dev->xrc_keys, mr->rkey);
-	dapx_pinned_destroy(pinned);
-}
-
 int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 {
 	struct dapx_mr_create *cmd = ucmd->cmd;
 	struct dapx_context *ctx = ucmd->ctx;
 	struct ib_device *ibdev = ctx->dev->ibdev;
 	int access = dapx_access_to_ib(cmd->access);
-	struct dapx_object *obj, *pd_obj;
+	struct dapx_object *obj;
 	struct dapx_mr *mr;
+	struct dapx_pd *pd;
 	u32 device_access;
 	u64 end;
 	int ret;
@@ -142,9 +105,9 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (cmd->access & ~DAPX_ACCESS_ALL)
 		return -EOPNOTSUPP;
-	pd_obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
-	if (IS_ERR(pd_obj))
-		return PTR_ERR(pd_obj);
+	pd = dapx_use_pd(ctx, cmd->pd);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
 
 	ret = -EOVERFLOW;
 	if (check_add_overflow(cmd->addr, cmd->length, &end) || end > U64_MAX - PAGE_SIZE)
@@ -171,7 +134,7 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 	}
 	mr = to_dapx_mr(obj);
 	mr->obj.user_data = cmd->user_data;
-	mr->pd = to_dapx_pd(pd_obj);
+	mr->pd = pd;
 	mr->addr = cmd->addr;
 	mr->length = cmd->length;
 	mr->access = cmd->access;
@@ -211,14 +174,13 @@ err_mr:
 err_abort:
 	dapx_object_abort(obj);
 err_pd:
-	dapx_object_unuse(pd_obj);
+	dapx_object_unuse(&pd->obj);
 	return ret;
 }
 
 int dapx_cmd_mr_modify(struct dapx_ucmd *ucmd)
 {
 	const struct dapx_mr_modify *cmd = ucmd->cmd;
-	struct dapx_object *obj;
 	struct dapx_mr *mr;
 	int ret = 0;
 
@@ -226,17 +188,16 @@ int dapx_cmd_mr_modify(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (!cmd->flags || cmd->__reserved)
 		return -EINVAL;
-	obj = dapx_object_get(ucmd->ctx, cmd->mr, DAPX_OBJECT_MR);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	mr = to_dapx_mr(obj);
-	mutex_lock(&obj->mutex);
+	mr = dapx_get_mr(ucmd->ctx, cmd->mr);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	mutex_lock(&mr->obj.mutex);
 	if (mr->dead)
 		ret = -ENOENT;
 	else if (!rcu_access_pointer(mr->pinned))
 		ret = dapx_mr_pin(mr);
-	mutex_unlock(&obj->mutex);
-	dapx_object_put(obj);
+	mutex_unlock(&mr->obj.mutex);
+	dapx_object_put(&mr->obj);
 	return ret;
 }
 
@@ -280,8 +241,8 @@ const struct dapx_object_class dapx_mr_class = {
 };
 
 /* What user space may name, a handle and an address; under RCU. NULL: not for this. */
-static struct dapx_mr *dapx_mr_find(struct dapx_context *ctx, struct dapx_pd *pd,
-				    const struct dapx_sge *sge, bool write)
+struct dapx_mr *dapx_mr_find(struct dapx_context *ctx, struct dapx_pd *pd,
+			     const struct dapx_sge *sge, bool write)
 {
 	struct dapx_mr *mr = xa_load(&ctx->mrs, sge->mr);
 
@@ -317,95 +278,3 @@ int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,
 	return ret;
 }
 
-/* XRC: whether dapx_mr_copy() would do it now. */
-bool dapx_mr_copyable(struct dapx_context *ctx, struct dapx_pd *pd, const struct dapx_sge *sge,
-		      bool write)
-{
-	struct dapx_mr *mr;
-	bool copyable;
-
-	rcu_read_lock();
-	mr = dapx_mr_find(ctx, pd, sge, write);
-	copyable = mr && rcu_access_pointer(mr->pinned);
-	rcu_read_unlock();
-	return copyable;
-}
-
-/* XRC: copies to or from a segment of the process' memory. Any context. */
-bool dapx_mr_copy(struct dapx_context *ctx, struct dapx_pd *pd, const struct dapx_sge *sge,
-		  void *buffer, bool write)
-{
-	struct dapx_pinned *pinned;
-	struct dapx_mr *mr;
-	bool found;
-	u64 offset;
-
-	rcu_read_lock();
-	mr = dapx_mr_find(ctx, pd, sge, write);
-	pinned = mr ? rcu_dereference(mr->pinned) : NULL;
-	found = pinned && dapx_pinned_get(pinned);
-	if (found) {
-		/* Softirqs are off, or this is one: the MR's end waits for us, not for RCU. */
-		offset = sge->addr - mr->addr;
-		dapx_pinned_copy(pinned, offset, buffer, sge->length, write);
-		dapx_pinned_put(pinned);
-	}
-	rcu_read_unlock();
-	return found;
-}
-
-/*
- * XRC: what a peer may name, a key and an address: @length bytes of @pd's, with that right.
- * Under RCU; @offset is where they begin.
- */
-static struct dapx_pinned *dapx_mr_find_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 length,
-					    u32 access, u64 *offset)
-{
-	struct dapx_mr *mr = xa_load(&pd->obj.ctx->dev->xrc_keys, rkey);
-	struct dapx_pinned *pinned;
-
-	if (!mr || mr->pd != pd || !(mr->access & access))
-		return NULL;
-	if (addr < mr->addr || addr - mr->addr > mr->length ||
-	    length > mr->length - (addr - mr->addr))
-		return NULL;
-	*offset = addr - mr->addr;
-	/* The key is there before the pages are. */
-	pinned = rcu_dereference(mr->pinned);
-	return pinned && dapx_pinned_get(pinned) ? pinned : NULL;
-}
-
-/* The part at @offset of a range that a peer names is copied. */
-bool dapx_mr_copy_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 total, u32 offset,
-			 void *buffer, u32 length, bool write)
-{
-	struct dapx_pinned *pinned;
-	u64 start;
-
-	rcu_read_lock();
-	pinned = dapx_mr_find_key(pd, rkey, addr, total,
-				  write ? DAPX_ACCESS_REMOTE_WRITE : DAPX_ACCESS_REMOTE_READ,
-				  &start);
-	if (pinned) {
-		dapx_pinned_copy(pinned, start + offset, buffer, length, write);
-		dapx_pinned_put(pinned);
-	}
-	rcu_read_unlock();
-	return pinned;
-}
-
-bool dapx_mr_atomic_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, bool add, u64 compare_add,
-			   u64 swap, u64 *old)
-{
-	struct dapx_pinned *pinned;
-	u64 start;
-
-	rcu_read_lock();
-	pinned = dapx_mr_find_key(pd, rkey, addr, sizeof(u64), DAPX_ACCESS_REMOTE_ATOMIC, &start);
-	if (pinned) {
-		*old = dapx_pinned_atomic(pinned, start, add, compare_add, swap);
-		dapx_pinned_put(pinned);
-	}
-	rcu_read_unlock();
-	return pinned;
-}

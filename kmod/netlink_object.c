@@ -8,7 +8,9 @@
  */
 #include <linux/sched.h>
 
+#include "ep.h"
 #include "netlink.h"
+#include "xrc/xrc.h"
 
 /* Where to go on; in cb->ctx. */
 struct dapx_object_cursor {

@@ -13,6 +13,8 @@
 #include <linux/slab.h>
 
 #include "netlink.h"
+#include "srq.h"
+#include "xrc/xrc.h"
 
 /* Where to go on; in cb->ctx. */
 struct dapx_xrcd_cursor {

@@ -2,9 +2,81 @@
 /*
  * dapx: handles and the lifetime of what they name
  */
+#include <linux/cgroup_rdma.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "dapx_private.h"
+
+unsigned int dapx_max_objects = 65536;
+module_param_named(max_objects, dapx_max_objects, uint, 0644);
+MODULE_PARM_DESC(max_objects, "Objects that one context may hold (default 65536)");
+
+#ifdef CONFIG_CGROUP_RDMA
+/*
+ * Charges are the current task's. What a callback makes for a connection request has none
+ * until the process accepts or takes the request; before, the listener's backlog limits it.
+ */
+int dapx_cgroup_charge(struct dapx_object *obj)
+{
+	int ret;
+
+	if (obj->cg || current->flags & PF_KTHREAD)
+		return 0;
+	ret = rdmacg_try_charge(&obj->cg, &obj->ctx->dev->ibdev->cg_device,
+				RDMACG_RESOURCE_HCA_OBJECT);
+	return ret == -EAGAIN ? -EDQUOT : ret;
+}
+
+static void dapx_cgroup_uncharge(struct dapx_object *obj)
+{
+	if (obj->cg)
+		rdmacg_uncharge(obj->cg, &obj->ctx->dev->ibdev->cg_device,
+				RDMACG_RESOURCE_HCA_OBJECT);
+	obj->cg = NULL;
+}
+#else
+int dapx_cgroup_charge(struct dapx_object *obj)
+{
+	return 0;
+}
+
+static void dapx_cgroup_uncharge(struct dapx_object *obj)
+{
+}
+#endif
+
+/* Counts an object, or says which limit forbids it. */
+static int dapx_object_charge(struct dapx_object *obj)
+{
+	struct dapx_context *ctx = obj->ctx;
+	int ret = -EDQUOT;
+
+	if (atomic_inc_return(&ctx->num_objects) > READ_ONCE(dapx_max_objects))
+		goto err_context;
+	ret = dapx_user_charge(ctx->user);
+	if (ret)
+		goto err_context;
+	ret = dapx_cgroup_charge(obj);
+	if (ret)
+		goto err_user;
+	return 0;
+
+err_user:
+	dapx_user_uncharge(ctx->user);
+err_context:
+	atomic_dec(&ctx->num_objects);
+	return ret;
+}
+
+static void dapx_object_uncharge(struct dapx_object *obj)
+{
+	struct dapx_context *ctx = obj->ctx;
+
+	dapx_cgroup_uncharge(obj);
+	dapx_user_uncharge(ctx->user);
+	atomic_dec(&ctx->num_objects);
+}
 
 /*
  * A handle is reserved first and published when nothing can fail any more, so
@@ -20,7 +92,7 @@ struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
 	if (!obj)
 		return ERR_PTR(-ENOMEM);
 	obj->ctx = ctx;
-	ret = dapx_context_charge(ctx, obj);
+	ret = dapx_object_charge(obj);
 	if (ret)
 		goto err_free;
 	kref_init(&obj->kref);
@@ -33,7 +105,7 @@ struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
 	return obj;
 
 err_uncharge:
-	dapx_context_uncharge(ctx, obj);
+	dapx_object_uncharge(obj);
 err_free:
 	kfree(obj);
 	return ERR_PTR(ret);
@@ -49,7 +121,7 @@ void dapx_object_publish(struct dapx_object *obj)
 void dapx_object_abort(struct dapx_object *obj)
 {
 	xa_erase(&obj->ctx->objects, obj->handle);
-	dapx_context_uncharge(obj->ctx, obj);
+	dapx_object_uncharge(obj);
 	dapx_object_put(obj);
 }
 
@@ -57,7 +129,7 @@ void dapx_object_abort(struct dapx_object *obj)
 void dapx_object_make_internal(struct dapx_object *obj)
 {
 	xa_erase(&obj->ctx->objects, obj->handle);
-	dapx_context_uncharge(obj->ctx, obj);
+	dapx_object_uncharge(obj);
 	obj->handle = 0;
 }
 
@@ -155,7 +227,7 @@ int dapx_object_unpublish(struct dapx_object *obj, bool force)
 		dapx_object_release_id(ctx, &xas);
 	xas_unlock(&xas);
 	if (!ret)
-		dapx_context_uncharge(ctx, obj);
+		dapx_object_uncharge(obj);
 	return ret;
 }
 
@@ -187,7 +259,16 @@ bool dapx_object_queue_delayed(struct dapx_object *obj, struct delayed_work *wor
 	return queue_delayed_work(obj->ctx->user->works, work, delay);
 }
 
-/* Teardown: all of a class, used or not. No command is in flight. */
+/* Teardown, used or not. Takes the xarray's reference. */
+void dapx_object_destroy(struct dapx_object *obj)
+{
+	xa_erase(&obj->ctx->objects, obj->handle);
+	dapx_object_uncharge(obj);
+	obj->class->destroy(obj);
+	dapx_object_put(obj);
+}
+
+/* All of a class. No command is in flight. */
 void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type)
 {
 	struct dapx_object *obj;
@@ -196,10 +277,7 @@ void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type)
 	xa_for_each(&ctx->objects, handle, obj) {
 		if (obj->class->type != type)
 			continue;
-		xa_erase(&ctx->objects, handle);
-		dapx_context_uncharge(ctx, obj);
-		obj->class->destroy(obj);
-		dapx_object_put(obj);
+		dapx_object_destroy(obj);
 		cond_resched();
 	}
 }
@@ -245,7 +323,7 @@ int dapx_cmd_free(struct dapx_ucmd *ucmd)
 	if (obj->class->free) {
 		ret = obj->class->free(obj, ucmd);
 	} else {
-		dapx_context_uncharge(ucmd->ctx, obj);
+		dapx_object_uncharge(obj);
 		obj->class->destroy(obj);
 	}
 	dapx_object_put(obj);

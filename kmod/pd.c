@@ -2,7 +2,7 @@
 /*
  * dapx: protection domains
  */
-#include "dapx_private.h"
+#include "ep.h"
 
 /* How long, and how often, to look for queue pairs in error. */
 #define DAPX_QP_CHECKS 10
@@ -55,7 +55,7 @@ static void dapx_pd_check_qps(struct work_struct *work)
  */
 void dapx_pd_key_revoked(struct dapx_pd *pd)
 {
-	if (!pd->obj.ctx->dev->silent_errors)
+	if (!pd->obj.ctx->dev->driver->silent_errors)
 		return;
 	/* One that has not begun sees this, too. */
 	if (READ_ONCE(pd->checks_left) == DAPX_QP_CHECKS - 1 &&

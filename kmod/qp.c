@@ -1,10 +1,90 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: the steps of a queue pair that processes connect by exchange of its number
+ * dapx: queue pairs: made with their CQs, ended, and the steps of those that processes connect by
+ * exchange of numbers
  */
 #include <rdma/ib_cache.h>
 
-#include "dapx_private.h"
+#include "ep.h"
+
+int dapx_qp_create(struct dapx_device *dev, const struct dapx_qp_params *params,
+		   struct dapx_qp *out)
+{
+	bool lazy = params->recv_cq_handler;
+	struct ib_cq_init_attr cq_attr = { .cqe = params->recv_depth };
+	struct ib_qp_init_attr attr = {
+		.event_handler = params->event_handler,
+		.qp_context = params->context,
+		.srq = params->srq,
+		.cap = {
+			.max_send_wr = params->send_depth,
+			.max_recv_wr = params->srq ? 0 : params->recv_depth,
+			.max_send_sge = params->max_send_sge,
+			.max_recv_sge = params->max_recv_sge,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	int ret;
+
+	/* Sized by its own requests and receives: it cannot overflow. */
+	out->cq = __ib_alloc_cq_any(dev->ibdev, params->context,
+				    params->send_depth + (lazy ? 0 : params->recv_depth),
+				    IB_POLL_SOFTIRQ, params->owner);
+	if (IS_ERR(out->cq))
+		return PTR_ERR(out->cq);
+	out->cq->comp_handler = params->cq_handler;
+	out->recv_cq = NULL;
+	if (lazy) {
+		out->recv_cq = __ib_create_cq(dev->ibdev, params->recv_cq_handler, NULL,
+					      params->context, &cq_attr, params->owner);
+		if (IS_ERR(out->recv_cq)) {
+			ret = PTR_ERR(out->recv_cq);
+			goto err_cq;
+		}
+		ib_req_notify_cq(out->recv_cq, IB_CQ_SOLICITED);
+	}
+	attr.send_cq = out->cq;
+	attr.recv_cq = lazy ? out->recv_cq : out->cq;
+	out->qp = ib_create_qp_kernel(params->pd, &attr, params->owner);
+	if (IS_ERR(out->qp)) {
+		ret = PTR_ERR(out->qp);
+		goto err_recv_cq;
+	}
+	return 0;
+
+err_recv_cq:
+	if (out->recv_cq)
+		ib_destroy_cq(out->recv_cq);
+err_cq:
+	ib_free_cq(out->cq);
+	/* rxe has a socket for each queue pair. */
+	return ret == -ENFILE ? -ENOMEM : ret;
+}
+
+/* One that was never used. */
+void dapx_qp_discard(const struct dapx_qp *new)
+{
+	ib_destroy_qp(new->qp);
+	if (new->recv_cq)
+		ib_destroy_cq(new->recv_cq);
+	ib_free_cq(new->cq);
+}
+
+/* When this returns, no completion handler of @cq runs any more. Both may be NULL. */
+void dapx_qp_destroy(struct dapx_device *dev, struct ib_qp *qp, struct ib_cq *cq,
+		     struct irq_work *irq_work)
+{
+	if (qp) {
+		dapx_device_silence_qp(dev, qp);
+		ib_destroy_qp(qp);
+	}
+	if (!cq)
+		return;
+	irq_work_sync(irq_work);
+	ib_process_cq_direct(cq, -1);
+	ib_free_cq(cq);
+}
 
 /*
  * @port: of the queue pair, unless this is the step that sets it. Rights are the

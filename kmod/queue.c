@@ -22,7 +22,7 @@
 #include <linux/hrtimer.h>
 #include <linux/slab.h>
 
-#include "dapx_private.h"
+#include "ep.h"
 #include "trace.h"
 
 /* So many times the ring's depth is taken in a row; more is left to another context. */
@@ -43,11 +43,6 @@ u32 dapx_send_stride(u32 max_sge, u32 max_inline)
 	u32 payload = max_t(u32, max_sge * sizeof(struct dapx_sge), max_inline);
 
 	return ALIGN(sizeof(struct dapx_send_wr) + payload, 64);
-}
-
-u32 dapx_recv_stride(u32 max_sge)
-{
-	return ALIGN(sizeof(struct dapx_recv_wr) + max_sge * sizeof(struct dapx_sge), 32);
 }
 
 enum dapx_status dapx_wc_status(enum ib_wc_status status)
@@ -695,21 +690,6 @@ void dapx_queue_retire(struct dapx_queue *q)
 		dapx_queue_run(q);
 }
 
-void dapx_recv_prepare(struct dapx_queue *q, struct dapx_slot *slot)
-{
-	const struct dapx_recv_wr *in = q->copy;
-
-	slot->signaled = true;
-	slot->node.solicited = true;
-	slot->node.source = &q->events;
-	slot->node.event = (struct dapx_event) {
-		.type = DAPX_EVENT_COMPLETION,
-		.handle = q->obj->handle,
-		.user_data = q->obj->user_data,
-		.completion = { .wr_id = in->wr_id, .opcode = DAPX_OP_RECV },
-	};
-}
-
 /*
  * Puts keys to segments, in q->sges. Empty ones are checked and left out: to some
  * devices a length of 0 means 2 GiB.
@@ -735,51 +715,3 @@ enum dapx_status dapx_segments_build(struct dapx_queue *q, struct dapx_pd *pd, u
 							   DAPX_STATUS_SUCCESS;
 }
 
-/* Makes a receive for the device out of the entry's copy. */
-enum dapx_status dapx_recv_build(struct dapx_queue *q, struct dapx_pd *pd,
-				 struct dapx_slot *slot, struct ib_recv_wr *wr)
-{
-	const struct dapx_recv_wr *in = q->copy;
-	enum dapx_status status;
-	u64 length;
-	u32 num_sge;
-
-	if (in->flags)
-		return DAPX_STATUS_LOCAL_OPERATION;
-	status = dapx_segments_build(q, pd, in->num_sge, (const void *)(in + 1), true, &num_sge,
-				     &length);
-	if (status != DAPX_STATUS_SUCCESS)
-		return status;
-	*wr = (struct ib_recv_wr) {
-		.wr_cqe = &slot->cqe,
-		.sg_list = q->sges,
-		.num_sge = num_sge,
-	};
-	return DAPX_STATUS_SUCCESS;
-}
-
-/* A receive of @ep ended; the slot is the endpoint's or its SRQ's. */
-void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct ib_wc *wc)
-{
-	enum dapx_status status = dapx_wc_status(wc->status);
-	struct dapx_event *event = &slot->node.event;
-
-	if (status == DAPX_STATUS_SUCCESS) {
-		WRITE_ONCE(ep->received_at, jiffies | 1);
-		WRITE_ONCE(ep->received, ep->received + 1);
-		event->completion.byte_len = wc->byte_len;
-		if (wc->wc_flags & IB_WC_WITH_IMM) {
-			event->completion.flags |= DAPX_COMPLETION_IMM;
-			event->completion.imm_data = (__force u32)wc->ex.imm_data;
-		}
-		if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)
-			event->completion.opcode = DAPX_OP_RECV_RDMA_IMM;
-		/* Who cares is told by dapx_ep_fetch(). */
-		slot->node.solicited = !ep->recv_cq;
-		/* Acquire, as in dapx_ep_connected(). */
-		if (unlikely(!smp_load_acquire(&ep->established)))
-			dapx_ep_message_arrived(ep);
-	}
-	dapx_queue_complete(slot, READ_ONCE(ep->dead) ? NULL : ep->recv_evd, status);
-	dapx_ep_check_status(ep, status);
-}

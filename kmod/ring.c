@@ -6,7 +6,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "dapx_private.h"
+#include "queue.h"
 
 static void dapx_ring_release(struct kref *kref)
 {

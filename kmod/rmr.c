@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 #include <net/netlink.h>
 
-#include "dapx_private.h"
+#include "ep.h"
 #include "trace.h"
 
 #define DAPX_ACCESS_REMOTE (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_READ | \
@@ -164,17 +164,18 @@ int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd)
 {
 	struct dapx_rmr_create *cmd = ucmd->cmd;
 	struct dapx_context *ctx = ucmd->ctx;
-	struct dapx_object *obj, *pd_obj;
+	struct dapx_object *obj;
 	struct dapx_rmr *rmr;
+	struct dapx_pd *pd;
 	int ret;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved || cmd->__reserved2)
 		return -EINVAL;
-	pd_obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
-	if (IS_ERR(pd_obj))
-		return PTR_ERR(pd_obj);
+	pd = dapx_use_pd(ctx, cmd->pd);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
 	ret = dapx_rmr_prepare_keys(ctx->dev);
 	if (ret)
 		goto err_pd;
@@ -185,7 +186,7 @@ int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd)
 	}
 	rmr = to_dapx_rmr(obj);
 	rmr->obj.user_data = cmd->user_data;
-	rmr->pd = to_dapx_pd(pd_obj);
+	rmr->pd = pd;
 	INIT_LIST_HEAD(&rmr->binds);
 
 	cmd->out_rmr = obj->handle;
@@ -198,7 +199,7 @@ int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd)
 err_abort:
 	dapx_object_abort(obj);
 err_pd:
-	dapx_object_unuse(pd_obj);
+	dapx_object_unuse(&pd->obj);
 	return ret;
 }
 
@@ -311,7 +312,6 @@ static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct
 int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 {
 	struct dapx_rmr_bind *cmd = ucmd->cmd;
-	struct dapx_object *rmr_obj, *mr_obj = NULL;
 	struct dapx_mr *mr = NULL;
 	struct dapx_rmr *rmr;
 	struct dapx_ep *ep;
@@ -321,17 +321,15 @@ int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved || (!cmd->length && (cmd->mr || cmd->addr || cmd->access)))
 		return -EINVAL;
-	rmr_obj = dapx_object_get(ucmd->ctx, cmd->rmr, DAPX_OBJECT_RMR);
-	if (IS_ERR(rmr_obj))
-		return PTR_ERR(rmr_obj);
-	rmr = to_dapx_rmr(rmr_obj);
+	rmr = dapx_get_rmr(ucmd->ctx, cmd->rmr);
+	if (IS_ERR(rmr))
+		return PTR_ERR(rmr);
 	if (cmd->length) {
-		mr_obj = dapx_object_use(ucmd->ctx, cmd->mr, DAPX_OBJECT_MR);
-		if (IS_ERR(mr_obj)) {
-			ret = PTR_ERR(mr_obj);
+		mr = dapx_use_mr(ucmd->ctx, cmd->mr);
+		if (IS_ERR(mr)) {
+			ret = PTR_ERR(mr);
 			goto out_rmr;
 		}
-		mr = to_dapx_mr(mr_obj);
 	}
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
 	if (IS_ERR(ep)) {
@@ -352,9 +350,9 @@ out_ep:
 	dapx_ep_unlock(ep);
 out_mr:
 	if (mr)
-		dapx_object_unuse(mr_obj);
+		dapx_object_unuse(&mr->obj);
 out_rmr:
-	dapx_object_put(rmr_obj);
+	dapx_object_put(&rmr->obj);
 	return ret;
 }
 
@@ -362,17 +360,15 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 {
 	struct dapx_rmr_query *cmd = ucmd->cmd;
 	const struct dapx_window *window;
-	struct dapx_object *obj;
 	struct dapx_rmr *rmr;
 	bool bound;
 	int ret;
 
 	if (cmd->flags || cmd->mask & ~DAPX_RMR_FIELDS)
 		return -EOPNOTSUPP;
-	obj = dapx_object_get(ucmd->ctx, cmd->rmr, DAPX_OBJECT_RMR);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	rmr = to_dapx_rmr(obj);
+	rmr = dapx_get_rmr(ucmd->ctx, cmd->rmr);
+	if (IS_ERR(rmr))
+		return PTR_ERR(rmr);
 
 	cmd->out_mr = 0;
 	cmd->out_addr = 0;
@@ -380,7 +376,7 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 	cmd->out_access = 0;
 	cmd->out_rkey = 0;
 	cmd->out_pd = 0;
-	mutex_lock(&obj->mutex);
+	mutex_lock(&rmr->obj.mutex);
 	/* Then its PD may be gone, too. */
 	if (rmr->dead) {
 		ret = -ENOENT;
@@ -402,8 +398,8 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 		cmd->out_rkey = dapx_window_rkey(window);
 	ret = dapx_respond(ucmd);
 out:
-	mutex_unlock(&obj->mutex);
-	dapx_object_put(obj);
+	mutex_unlock(&rmr->obj.mutex);
+	dapx_object_put(&rmr->obj);
 	return ret;
 }
 

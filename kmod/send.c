@@ -2,7 +2,7 @@
 /*
  * dapx: the requests of an endpoint: from its ring to the device
  */
-#include "dapx_private.h"
+#include "ep.h"
 
 struct dapx_send_op {
 	enum ib_wr_opcode opcode;

@@ -9,14 +9,13 @@
 #include <linux/slab.h>
 #include <net/netlink.h>
 
-#include "dapx_private.h"
-#include "xrc_engine.h"
+#include "ep.h"
+#include "xrc/xrc.h"
 
 #define DAPX_SRQ_ENTRIES_OFF DAPX_RING_CONTROL_SIZE
 
 /* Any context, and also while the SRQ is being freed. */
-static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what,
-			   int error)
+void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what, int error)
 {
 	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
@@ -32,7 +31,7 @@ static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u
 	spin_unlock_irqrestore(&srq->async_lock, flags);
 }
 
-static void dapx_srq_kick(struct dapx_queue *q)
+void dapx_srq_kick(struct dapx_queue *q)
 {
 	struct dapx_srq *srq = q->owner;
 
@@ -47,8 +46,8 @@ static void dapx_srq_work(struct work_struct *work)
 }
 
 /* With the ring's lock. No connection is to blame for a bad receive: the SRQ is out of service. */
-static enum dapx_status dapx_srq_refuse(struct dapx_srq *srq, struct dapx_slot *slot,
-					enum dapx_status status)
+enum dapx_status dapx_srq_refuse(struct dapx_srq *srq, struct dapx_slot *slot,
+				 enum dapx_status status)
 {
 	srq->bad_wr_id = slot->node.event.completion.wr_id;
 	srq->bad_receive = status == DAPX_STATUS_LOCAL_PROTECTION ? -EACCES : -EINVAL;
@@ -56,14 +55,14 @@ static enum dapx_status dapx_srq_refuse(struct dapx_srq *srq, struct dapx_slot *
 	return status;
 }
 
-static void dapx_srq_fault(struct dapx_queue *q)
+void dapx_srq_fault(struct dapx_queue *q)
 {
 	struct dapx_srq *srq = q->owner;
 
 	dapx_srq_async(srq, &srq->error_event, DAPX_ASYNC_SRQ_ERROR, srq->bad_receive ?: -EBADMSG);
 }
 
-/* --------------------------------------------------------------------- plain */
+/* ------------------------------------------------------------ of the device */
 
 static enum dapx_queue_mode dapx_srq_mode(struct dapx_queue *q)
 {
@@ -156,120 +155,11 @@ static int dapx_srq_init_plain(struct dapx_srq *srq, u32 max_sge)
 	return 0;
 }
 
-/* ----------------------------------------------------------------------- XRC */
-
-static struct dapx_recv_wr *dapx_srq_copy_of(struct dapx_srq *srq, struct dapx_slot *slot)
-{
-	return srq->copies + (slot - srq->rq.slots) * srq->rq.view.stride;
-}
-
-/* What the engine takes is taken by it alone. */
-static enum dapx_queue_mode dapx_srq_xrc_mode(struct dapx_queue *q)
-{
-	struct dapx_srq *srq = q->owner;
-
-	return READ_ONCE(srq->dead) ? DAPX_QUEUE_STOP : DAPX_QUEUE_HOLD;
-}
-
-static enum dapx_status dapx_srq_xrc_post(struct dapx_queue *q, struct dapx_slot *slot)
-{
-	const struct dapx_recv_wr *in = q->copy;
-	const struct dapx_sge *sge = (const void *)(in + 1);
-	struct dapx_srq *srq = q->owner;
-	u32 i;
-
-	if (in->flags || in->num_sge > q->max_sge)
-		return dapx_srq_refuse(srq, slot, DAPX_STATUS_LOCAL_OPERATION);
-	for (i = 0; i < in->num_sge; i++)
-		if (!dapx_mr_copyable(q->obj->ctx, srq->pd, &sge[i], true))
-			return dapx_srq_refuse(srq, slot, DAPX_STATUS_LOCAL_PROTECTION);
-	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
-	slot->node.event.completion.srq = q->obj->handle;
-	memcpy(dapx_srq_copy_of(srq, slot), in, sizeof(*in) + in->num_sge * sizeof(*sge));
-	return DAPX_STATUS_SUCCESS;
-}
-
-static struct dapx_evd *dapx_srq_xrc_evd(struct dapx_queue *q)
-{
-	struct dapx_srq *srq = q->owner;
-
-	return srq->evd;
-}
-
-static const struct dapx_queue_ops dapx_srq_xrc_ops = {
-	.hold_is_busy = true,
-	.busy_from = 1,
-	.busy_until = 1,
-	.mode = dapx_srq_xrc_mode,
-	.prepare = dapx_recv_prepare,
-	.post = dapx_srq_xrc_post,
-	.kick = dapx_srq_kick,
-	.fault = dapx_srq_fault,
-	.evd = dapx_srq_xrc_evd,
-};
-
-/* For a message: the next receive, and how much fits into it. In softirq. */
-struct dapx_slot *dapx_srq_take(struct dapx_srq *srq, enum dapx_status *status, u64 *size)
-{
-	const struct dapx_recv_wr *wr;
-	const struct dapx_sge *sge;
-	struct dapx_slot *slot;
-	u32 left, limit, i;
-
-	slot = dapx_queue_pull(&srq->rq, status, &left);
-	if (*status != DAPX_STATUS_SUCCESS) {
-		if (*status != DAPX_STATUS_RECEIVER_NOT_READY)
-			dapx_srq_fault(&srq->rq);
-		return NULL;
-	}
-	limit = READ_ONCE(srq->limit);
-	if (left < limit && cmpxchg(&srq->limit, limit, 0) == limit)
-		dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT, 0);
-	wr = dapx_srq_copy_of(srq, slot);
-	sge = (const void *)(wr + 1);
-	*size = 0;
-	for (i = 0; i < wr->num_sge; i++)
-		*size += sge[i].length;
-	return slot;
-}
-
-bool dapx_srq_place(struct dapx_srq *srq, struct dapx_slot *slot, u32 offset, const void *from,
-		    u32 length)
-{
-	const struct dapx_recv_wr *wr = dapx_srq_copy_of(srq, slot);
-
-	return dapx_xrc_segments_copy(srq->obj.ctx, srq->pd, (const void *)(wr + 1), wr->num_sge,
-				      offset, (void *)from, length, true);
-}
-
-void dapx_srq_complete(struct dapx_srq *srq, struct dapx_slot *slot, enum dapx_status status)
-{
-	dapx_queue_complete(slot, srq->evd, status);
-}
-
-static int dapx_srq_init_xrc(struct dapx_srq *srq)
-{
-	struct dapx_device *dev = srq->obj.ctx->dev;
-	int ret;
-
-	srq->domain = srq->xrcd->domain;
-	srq->copies = kvcalloc(srq->rq.view.depth, srq->rq.view.stride, GFP_KERNEL_ACCOUNT);
-	if (!srq->copies)
-		return -ENOMEM;
-	/* Reserved: messages do not find it before it is published. */
-	ret = xa_alloc_cyclic(&dev->xrc_srqs, &srq->number, NULL, XA_LIMIT(1, DAPX_XRC_MAX_SRQN),
-			      &dev->xrc_next_srq, GFP_KERNEL_ACCOUNT);
-	if (ret < 0) {
-		srq->number = 0;
-		return ret == -EBUSY ? -EDQUOT : ret;
-	}
-	return 0;
-}
-
 /* ------------------------------------------------------------------ lifetime */
 
-int dapx_srq_doorbell(struct dapx_srq *srq)
+static int dapx_srq_doorbell(struct dapx_object *obj, u32 doorbells)
 {
+	struct dapx_srq *srq = to_dapx_srq(obj);
 	int ret = dapx_queue_run(&srq->rq);
 
 	return ret == -EBADMSG && srq->bad_receive ? -ENOTRECOVERABLE : ret;
@@ -302,36 +192,39 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 	return 0;
 }
 
-static int dapx_srq_use_evd(struct dapx_srq *srq, u32 handle, struct dapx_evd **evd)
+static int dapx_srq_use_evd(struct dapx_srq *srq, u32 handle, struct dapx_evd **place)
 {
-	struct dapx_object *obj;
+	struct dapx_evd *evd;
 
 	if (!handle)
 		return 0;
-	obj = dapx_object_use(srq->obj.ctx, handle, DAPX_OBJECT_EVD);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	*evd = to_dapx_evd(obj);
+	evd = dapx_use_evd(srq->obj.ctx, handle);
+	if (IS_ERR(evd))
+		return PTR_ERR(evd);
+	*place = evd;
 	return 0;
 }
 
 static int dapx_srq_use_objects(struct dapx_srq *srq, const struct dapx_srq_create *cmd)
 {
-	struct dapx_context *ctx = srq->obj.ctx;
-	struct dapx_object *obj;
+	struct dapx_pd *pd = dapx_use_pd(srq->obj.ctx, cmd->pd);
+	struct dapx_xrcd *xrcd;
 	int ret;
 
-	obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	srq->pd = to_dapx_pd(obj);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	srq->pd = pd;
 	ret = dapx_srq_use_evd(srq, cmd->evd, &srq->evd);
 	srq->async_evd = srq->evd;
 	if (!ret && cmd->async_evd && cmd->async_evd != cmd->evd)
 		ret = dapx_srq_use_evd(srq, cmd->async_evd, &srq->async_evd);
-	if (ret)
+	if (ret || !cmd->xrcd)
 		return ret;
-	return cmd->xrcd ? dapx_xrcd_use(ctx, cmd->xrcd, &srq->xrcd) : 0;
+	xrcd = dapx_use_xrcd(srq->obj.ctx, cmd->xrcd);
+	if (IS_ERR(xrcd))
+		return PTR_ERR(xrcd);
+	srq->xrcd = xrcd;
+	return 0;
 }
 
 static int dapx_srq_check_sizes(struct dapx_context *ctx, const struct dapx_srq_create *cmd)
@@ -386,14 +279,8 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 		dapx_object_abort(obj);
 		return ret;
 	}
-	if (srq->number) {
-		/* Cannot fail: the place is reserved. */
-		xa_store(&ctx->dev->xrc_srqs, srq->number, srq, GFP_KERNEL);
-		mutex_lock(&srq->domain->lock);
-		srq->serial = dapx_xrc_generation_inc();
-		list_add_tail(&srq->entry, &srq->domain->srqs);
-		mutex_unlock(&srq->domain->lock);
-	}
+	if (srq->xrcd)
+		dapx_srq_publish_xrc(srq);
 	dapx_object_publish(obj);
 	return 0;
 }
@@ -406,11 +293,8 @@ static void dapx_srq_destroy(struct dapx_object *obj)
 	mutex_lock(&obj->mutex);
 	WRITE_ONCE(srq->dead, true);
 	mutex_unlock(&obj->mutex);
-	if (srq->number) {
-		/* When no message has it any more. */
-		xa_erase(&obj->ctx->dev->xrc_srqs, srq->number);
-		dapx_xrc_srq_gone(srq->domain, srq);
-	}
+	if (srq->xrcd)
+		dapx_srq_unpublish_xrc(srq);
 	dapx_queue_update_mode(&srq->rq);
 	/* No endpoint uses it: nothing is left that could queue its work, but events that wait. */
 	if (srq->ibsrq)
@@ -464,6 +348,8 @@ const struct dapx_object_class dapx_srq_class = {
 	.type = DAPX_OBJECT_SRQ,
 	.size = sizeof(struct dapx_srq),
 	.rcu = true,
+	.doorbells = DAPX_DOORBELL_RECV,
+	.doorbell = dapx_srq_doorbell,
 	.destroy = dapx_srq_destroy,
 	.fill_locked = dapx_srq_fill,
 	.release = dapx_srq_release,
@@ -475,18 +361,16 @@ int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd)
 {
 	const struct dapx_srq_modify *cmd = ucmd->cmd;
 	struct ib_srq_attr attr = { .srq_limit = cmd->limit };
-	struct dapx_object *obj;
 	struct dapx_srq *srq;
 	int ret = 0;
 	u32 old;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	obj = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	srq = to_dapx_srq(obj);
-	mutex_lock(&obj->mutex);
+	srq = dapx_get_srq(ucmd->ctx, cmd->srq);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	mutex_lock(&srq->obj.mutex);
 	if (srq->dead)
 		ret = -ENOENT;
 	else if (cmd->limit > srq->rq.view.depth)
@@ -501,15 +385,14 @@ int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd)
 		if (ret)
 			WRITE_ONCE(srq->limit, old);
 	}
-	mutex_unlock(&obj->mutex);
-	dapx_object_put(obj);
+	mutex_unlock(&srq->obj.mutex);
+	dapx_object_put(&srq->obj);
 	return ret;
 }
 
 int dapx_cmd_srq_query(struct dapx_ucmd *ucmd)
 {
 	struct dapx_srq_query *cmd = ucmd->cmd;
-	struct dapx_object *obj;
 	struct dapx_srq *srq;
 	int ret;
 
@@ -517,11 +400,10 @@ int dapx_cmd_srq_query(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved)
 		return -EINVAL;
-	obj = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	srq = to_dapx_srq(obj);
-	mutex_lock(&obj->mutex);
+	srq = dapx_get_srq(ucmd->ctx, cmd->srq);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	mutex_lock(&srq->obj.mutex);
 	if (srq->dead) {
 		ret = -ENOENT;
 		goto out;
@@ -536,7 +418,7 @@ int dapx_cmd_srq_query(struct dapx_ucmd *ucmd)
 	cmd->out_limit = READ_ONCE(srq->limit);
 	ret = dapx_respond(ucmd);
 out:
-	mutex_unlock(&obj->mutex);
-	dapx_object_put(obj);
+	mutex_unlock(&srq->obj.mutex);
+	dapx_object_put(&srq->obj);
 	return ret;
 }

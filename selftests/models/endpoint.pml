@@ -392,12 +392,12 @@ inline dapx_ep_drain()
 	outstanding == 0
 }
 
-inline dapx_ep_destroy_qp()
+inline dapx_qp_destroy()
 {
-#ifndef WITHOUT_dapx_ep_destroy_qp__ib_destroy_qp
+#ifndef WITHOUT_dapx_qp_destroy__ib_destroy_qp
 	qp_there = false;
 #endif
-#ifndef WITHOUT_dapx_ep_destroy_qp__ib_free_cq
+#ifndef WITHOUT_dapx_qp_destroy__ib_free_cq
 	atomic { !handler_runs -> cq_there = false }
 #endif
 	skip
@@ -450,7 +450,7 @@ inline dapx_ep_teardown(t)
 	dapx_ep_drain();
 #endif
 #ifndef WITHOUT_destroy
-	dapx_ep_destroy_qp();
+	dapx_qp_destroy();
 #endif
 #ifndef WITHOUT_events
 #ifndef WITHOUT_dapx_ep_teardown__dapx_ep_drop_events /* in WAITS */
@@ -589,7 +589,7 @@ inline dapx_context_teardown(ok, t)
 		:: else
 		fi
 	}
-	/* dapx_context_stop_endpoints(): what matters with several only */
+	/* dapx_object_stop() of all: what matters with several only */
 	if
 	:: published -> dapx_ep_stop(t)
 	:: else
@@ -630,7 +630,7 @@ proctype ender(mtype what)
 
 /* ---------------------------------------------------------------- the process */
 
-inline dapx_ep_ring_doorbell()
+inline dapx_ep_doorbell()
 {
 	if
 	:: atomic { state == CONNECTED || state == DISCONNECTED -> ep_touch }
@@ -720,7 +720,7 @@ proctype process()
 		atomic { assert(req[tail] == NEW); req[tail] = PUBLISHED; tail++ }
 		enter(ok);
 		if
-		:: ok -> dapx_ep_ring_doorbell(); leave()
+		:: ok -> dapx_ep_doorbell(); leave()
 		:: else -> break
 		fi
 	:: state == UNCONNECTED && !renewed && !cm ->

@@ -433,14 +433,14 @@ inline dapx_rmr_post_bind(b, t, ok, w)
 
 inline dapx_cmd_rmr_bind(b, t, ok, w)
 {
-	/* dapx_object_get(), dapx_object_use() */
+	/* dapx_get_rmr(), dapx_use_mr() */
 	atomic {
 		ok = rmr_published && (mr_there || unbinds[b]);
 		if
 		:: ok ->
 			rmr_touch;
 			rmr_refs++;
-#ifndef WITHOUT_dapx_cmd_rmr_bind__dapx_object_use
+#ifndef WITHOUT_dapx_cmd_rmr_bind__dapx_use_mr
 			if
 			:: !unbinds[b] -> mr_users++
 			:: else

@@ -4,7 +4,7 @@
 #pragma once
 
 extern "C" {
-#include "xrc_engine.h"
+#include "xrc/engine.h"
 }
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the XRC engine (kmod/xrc_engine.h) takes from the kernel's headers, for user space: this
+ * What the XRC engine (kmod/xrc/engine.h) takes from the kernel's headers, for user space: this
  * folder's files stand in for those of the same name.
  */
 #ifndef _DAPX_SHIM_TYPES_H

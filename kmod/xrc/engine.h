@@ -105,7 +105,7 @@ static inline bool dapx_xrc_is_atomic(u8 opcode)
 	return opcode == DAPX_OP_COMPARE_SWAP || opcode == DAPX_OP_FETCH_ADD;
 }
 
-/* -------------------------------------------------------------- xrc_requester.c */
+/* ------------------------------------------------------------ requester.c */
 
 struct dapx_xrc_message {
 	struct list_head entry;
@@ -172,7 +172,7 @@ void dapx_xrc_answered(struct dapx_xrc_requester *req, const void *data, u32 len
 void dapx_xrc_waited(struct dapx_xrc_requester *req);
 void dapx_xrc_requester_fail(struct dapx_xrc_requester *req, enum dapx_status status);
 
-/* -------------------------------------------------------------- xrc_responder.c */
+/* ------------------------------------------------------------ responder.c */
 
 struct dapx_xrc_responder;
 

@@ -8,7 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "xrc_engine.h"
+#include "xrc/engine.h"
 
 void dapx_xrc_responder_init(struct dapx_xrc_responder *resp,
 			     const struct dapx_xrc_responder_ops *ops)

@@ -9,8 +9,8 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "dapx_private.h"
-#include "xrc_engine.h"
+#include "xrc/engine.h"
+#include "xrc/xrc.h"
 
 /* In a pool. */
 #define DAPX_XRC_POOL_BUFFERS 32
@@ -245,28 +245,3 @@ bool dapx_xrc_cm_header_is(const void *private_data, u32 length)
 	       le32_to_cpu(header.version) == DAPX_XRC_VERSION;
 }
 
-/* A part of a message is copied between @buffer and the segments; false: not allowed. */
-bool dapx_xrc_segments_copy(struct dapx_context *ctx, struct dapx_pd *pd,
-			    const struct dapx_sge *sge, u32 num_sge, u32 offset, void *buffer,
-			    u32 length, bool write)
-{
-	struct dapx_sge part;
-
-	for (; length && num_sge; num_sge--, sge++) {
-		if (offset >= sge->length) {
-			offset -= sge->length;
-			continue;
-		}
-		part = (struct dapx_sge) {
-			.mr = sge->mr,
-			.addr = sge->addr + offset,
-			.length = min(length, sge->length - offset),
-		};
-		if (!dapx_mr_copy(ctx, pd, &part, buffer, write))
-			return false;
-		buffer += part.length;
-		length -= part.length;
-		offset = 0;
-	}
-	return !length;
-}

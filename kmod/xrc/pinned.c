@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_umem.h>
 
-#include "dapx_private.h"
+#include "xrc/xrc.h"
 
 struct dapx_pinned {
 	struct rcu_head rcu;		/* who finds it may be about to ask for it */

@@ -5,9 +5,9 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "xrc_engine.h"
+#include "xrc/engine.h"
 
-/* See xrc_engine.h: the second one is for what left the first one lying. */
+/* See xrc/engine.h: the second one is for what left the first one lying. */
 #define DAPX_XRC_HELLOS 2
 #define DAPX_XRC_HELLO_AGAIN (50 * 1000)
 #define DAPX_XRC_HELLO_LIMIT (10 * 1000 * 1000)

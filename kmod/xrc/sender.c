@@ -7,8 +7,9 @@
  */
 #include <linux/slab.h>
 
-#include "dapx_private.h"
-#include "xrc_engine.h"
+#include "ep.h"
+#include "xrc/engine.h"
+#include "xrc/xrc.h"
 
 /* A request between its ring's entry and its completion; one for each slot. */
 struct dapx_xrc_send {
@@ -356,7 +357,7 @@ static void dapx_xrc_send_posted(struct dapx_queue *q)
 	spin_unlock_bh(&sender->lock);
 }
 
-const struct dapx_queue_ops dapx_xrc_send_ops = {
+static const struct dapx_queue_ops dapx_xrc_send_ops = {
 	.defers_busy = true,
 	.busy_from = 4,
 	.busy_until = 1,
@@ -373,7 +374,7 @@ const struct dapx_queue_ops dapx_xrc_send_ops = {
 /* -------------------------------------------------------------------- lifetime */
 
 /* The endpoint's send queue is there. */
-int dapx_xrc_sender_create(struct dapx_ep *ep)
+static int dapx_xrc_sender_create(struct dapx_ep *ep)
 {
 	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
 	u32 depth = ep->sq.view.depth, i;
@@ -421,25 +422,7 @@ err_pd:
 	return ret;
 }
 
-/* Without a queue pair. */
-void dapx_xrc_sender_destroy(struct dapx_ep *ep)
-{
-	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
-	struct dapx_xrc_sender *sender = ep->xrc;
-
-	if (!sender)
-		return;
-	dapx_xrc_sender_stop(ep);
-	dapx_xrc_sender_reset(ep);
-	dapx_xrc_buffers_destroy(ibdev, &sender->idle);
-	dapx_xrc_buffers_destroy(ibdev, &sender->answers);
-	kvfree(sender->payloads);
-	kvfree(sender);
-	ep->xrc = NULL;
-	dapx_xrc_put(ep->obj.ctx->dev);
-}
-
-void dapx_xrc_sender_set_retries(struct dapx_ep *ep, u8 rnr_retry)
+static void dapx_xrc_sender_set_retries(struct dapx_ep *ep, u8 rnr_retry)
 {
 	dapx_xrc_sender_lock(ep->xrc);
 	ep->xrc->req.retry_limit = rnr_retry;
@@ -447,7 +430,7 @@ void dapx_xrc_sender_set_retries(struct dapx_ep *ep, u8 rnr_retry)
 }
 
 /* The queue pair takes receives. */
-int dapx_xrc_sender_start(struct dapx_ep *ep)
+static int dapx_xrc_sender_start(struct dapx_ep *ep)
 {
 	struct dapx_xrc_sender *sender = ep->xrc;
 	struct dapx_xrc_buffer *buffer;
@@ -465,7 +448,7 @@ int dapx_xrc_sender_start(struct dapx_ep *ep)
 }
 
 /* The connection is over, or the endpoint: what is not done is flushed. May be called again. */
-void dapx_xrc_sender_stop(struct dapx_ep *ep)
+static void dapx_xrc_sender_stop(struct dapx_ep *ep)
 {
 	struct dapx_xrc_sender *sender = ep->xrc;
 
@@ -481,7 +464,7 @@ void dapx_xrc_sender_stop(struct dapx_ep *ep)
 }
 
 /* As after dapx_xrc_sender_create(). Without a queue pair. */
-void dapx_xrc_sender_reset(struct dapx_ep *ep)
+static void dapx_xrc_sender_reset(struct dapx_ep *ep)
 {
 	struct dapx_xrc_sender *sender = ep->xrc;
 
@@ -490,3 +473,74 @@ void dapx_xrc_sender_reset(struct dapx_ep *ep)
 	dapx_xrc_send_give_back(sender);
 	dapx_xrc_requester_init(&sender->req, &dapx_xrc_requester_ops, 1, 7);
 }
+
+/* Without a queue pair. */
+static void dapx_xrc_sender_destroy(struct dapx_ep *ep)
+{
+	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
+	struct dapx_xrc_sender *sender = ep->xrc;
+
+	if (!sender)
+		return;
+	dapx_xrc_sender_stop(ep);
+	dapx_xrc_sender_reset(ep);
+	dapx_xrc_buffers_destroy(ibdev, &sender->idle);
+	dapx_xrc_buffers_destroy(ibdev, &sender->answers);
+	kvfree(sender->payloads);
+	kvfree(sender);
+	ep->xrc = NULL;
+	dapx_xrc_put(ep->obj.ctx->dev);
+}
+
+/* The queue pair's own PD, and buffers of one segment each. */
+static void dapx_xrc_sender_qp_params(const struct dapx_ep *ep, const struct dapx_pd *pd,
+				      struct dapx_qp_params *params)
+{
+	params->pd = ep->obj.ctx->dev->xrc_pd;
+	params->send_depth = DAPX_XRC_CREDITS;
+	params->recv_depth = dapx_xrc_answers(ep->obj.ctx->dev);
+	params->max_send_sge = 1;
+	params->max_recv_sge = 1;
+}
+
+/* Its peers send, and nothing else. */
+static int dapx_xrc_sender_access_flags(const struct dapx_ep *ep)
+{
+	return IB_ACCESS_LOCAL_WRITE;
+}
+
+static void dapx_xrc_sender_adjust_step(struct dapx_ep *ep, const struct dapx_qp_attr *step,
+					struct ib_qp_attr *attr, int mask)
+{
+	if (mask & IB_QP_RQ_PSN)
+		attr->rq_psn = dapx_xrc_answer_psn(step->dest_qp_num, ep->qp->qp_num);
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		attr->min_rnr_timer = DAPX_XRC_ANSWER_TIMER;
+	if (mask & IB_QP_RNR_RETRY) {
+		dapx_xrc_sender_set_retries(ep, step->rnr_retry);
+		attr->rnr_retry = 7;
+	}
+}
+
+/* Retries of messages are the requester's; the queue pair, whose peer has buffers, has no end. */
+static void dapx_xrc_sender_prepare_connect(struct dapx_ep *ep, void *header, u8 *rnr_retry)
+{
+	dapx_xrc_cm_header_write(header);
+	dapx_xrc_sender_set_retries(ep, *rnr_retry);
+	*rnr_retry = 7;
+}
+
+const struct dapx_transport_ops dapx_xrc_transport = {
+	.send_ops = &dapx_xrc_send_ops,
+	.cm_header_size = sizeof(struct dapx_xrc_cm_header),
+	.create = dapx_xrc_sender_create,
+	.destroy = dapx_xrc_sender_destroy,
+	.qp_params = dapx_xrc_sender_qp_params,
+	.access_flags = dapx_xrc_sender_access_flags,
+	.start = dapx_xrc_sender_start,
+	.stop = dapx_xrc_sender_stop,
+	.reset = dapx_xrc_sender_reset,
+	.adjust_step = dapx_xrc_sender_adjust_step,
+	.prepare_connect = dapx_xrc_sender_prepare_connect,
+	.is_header = dapx_xrc_cm_header_is,
+};

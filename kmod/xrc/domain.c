@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <net/netlink.h>
 
-#include "dapx_private.h"
+#include "xrc/xrc.h"
 
 /* All of all devices, for those who list them. */
 static DEFINE_XARRAY_ALLOC1(dapx_xrc_domains);
@@ -53,6 +53,34 @@ struct dapx_xrc_domain *dapx_xrc_domain_next(u32 id)
 		kref_get(&domain->kref);
 	xa_unlock(&dapx_xrc_domains);
 	return domain;
+}
+
+/* Its last queue pair is gone. */
+static void dapx_xrc_domain_drain(struct dapx_xrc_domain *domain)
+{
+	if (!domain->pool)
+		return;
+	dapx_xrc_pool_destroy(domain->dev->ibdev, domain->pool);
+	domain->pool = NULL;
+	dapx_xrc_put(domain->dev);
+}
+
+/* Its first one is made. With domain->lock. */
+int dapx_xrc_domain_fill(struct dapx_xrc_domain *domain)
+{
+	int ret;
+
+	if (domain->pool)
+		return 0;
+	ret = dapx_xrc_get(domain->dev);
+	if (ret)
+		return ret;
+	domain->pool = dapx_xrc_pool_create(domain->dev->ibdev);
+	if (!domain->pool) {
+		dapx_xrc_put(domain->dev);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 static struct dapx_xrc_domain *dapx_xrc_domain_find(struct dapx_device *dev,
@@ -198,16 +226,6 @@ static struct dapx_xrc_domain *dapx_xrcd_domain(struct dapx_device *dev,
 	domain = ret ? ERR_PTR(ret) : dapx_xrc_domain_open(dev, &fd_file(f)->f_path, cmd->flags);
 	fdput(f);
 	return domain;
-}
-
-int dapx_xrcd_use(struct dapx_context *ctx, u32 handle, struct dapx_xrcd **xrcd)
-{
-	struct dapx_object *obj = dapx_object_use(ctx, handle, DAPX_OBJECT_XRCD);
-
-	if (IS_ERR(obj))
-		return PTR_ERR(obj);
-	*xrcd = to_dapx_xrcd(obj);
-	return 0;
 }
 
 int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)

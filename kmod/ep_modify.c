@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: what of an endpoint changes after it is made: its objects, and the steps of its queue pair
+ */
+#include "ep.h"
+
+/*
+ * The EVD to which @q's completions go is read under its lock, and changes under it, and
+ * only while the queue has nothing that could still go to the old one. Who looks at the
+ * pointer elsewhere does so under RCU, to wake whoever waits. EBADFD: something was taken.
+ */
+static int dapx_ep_change_evd(struct dapx_queue *q, struct dapx_evd **place, struct dapx_evd *evd)
+{
+	int ret = 0;
+
+	spin_lock_bh(&q->lock);
+	if (!q->ops || dapx_queue_all_ended(q)) {
+		/* Binds, and what is left of an earlier connection's receives of an SRQ. */
+		dapx_queue_drop_events(q, *place);
+		WRITE_ONCE(*place, evd);
+	} else {
+		ret = -EBADFD;
+	}
+	spin_unlock_bh(&q->lock);
+	return ret;
+}
+
+/* What a mask asks for, looked up and counted as used. */
+struct dapx_ep_change {
+	struct dapx_object *pd;
+	struct dapx_object *request_evd;
+	struct dapx_object *recv_evd;
+	struct dapx_object *connect_evd;
+};
+
+static int dapx_ep_change_lookup(struct dapx_context *ctx, const struct dapx_ep_modify *cmd,
+				 struct dapx_ep_change *change)
+{
+	struct {
+		u32 bit;
+		u32 handle;
+		enum dapx_object_type type;
+		struct dapx_object **obj;
+	} wanted[] = {
+		{ DAPX_EP_MODIFY_PD, cmd->pd, DAPX_OBJECT_PD, &change->pd },
+		{ DAPX_EP_MODIFY_REQUEST_EVD, cmd->request_evd, DAPX_OBJECT_EVD,
+		  &change->request_evd },
+		{ DAPX_EP_MODIFY_RECV_EVD, cmd->recv_evd, DAPX_OBJECT_EVD, &change->recv_evd },
+		{ DAPX_EP_MODIFY_CONNECT_EVD, cmd->connect_evd, DAPX_OBJECT_EVD,
+		  &change->connect_evd },
+	};
+	struct dapx_object *obj;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (!(cmd->mask & wanted[i].bit))
+			continue;
+		obj = dapx_object_use(ctx, wanted[i].handle, wanted[i].type);
+		if (IS_ERR(obj))
+			return PTR_ERR(obj);
+		*wanted[i].obj = obj;
+	}
+	return 0;
+}
+
+static void dapx_ep_change_drop(struct dapx_ep_change *change)
+{
+	if (change->pd)
+		dapx_object_unuse(change->pd);
+	if (change->request_evd)
+		dapx_object_unuse(change->request_evd);
+	if (change->recv_evd)
+		dapx_object_unuse(change->recv_evd);
+	if (change->connect_evd)
+		dapx_object_unuse(change->connect_evd);
+}
+
+/* A new PD needs a new queue pair. */
+static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
+{
+	struct dapx_pd *old = ep->pd, *pd = to_dapx_pd(change->pd);
+	struct dapx_qp new;
+	int ret;
+
+	if (ep->rq.ops && ep->rq.head != READ_ONCE(*ep->rq.view.tail))
+		return -EBADFD;
+	if (atomic_read(&ep->rq.outstanding) || ep->qp_state != IB_QPS_RESET)
+		return -EBADFD;
+	ret = dapx_ep_make_qp(ep, pd, &new);
+	if (ret)
+		return ret;
+	dapx_ep_destroy_qp(ep);
+	dapx_ep_install_qp(ep, &new);
+	ep->pd = pd;
+	change->pd = old ? &old->obj : NULL;
+	return 0;
+}
+
+static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify *cmd)
+{
+	const struct ib_device_attr *dev = &ep->obj.ctx->dev->ibdev->attrs;
+	struct dapx_ep_change change = {};
+	struct dapx_evd *evd;
+	int ret;
+
+	ret = dapx_ep_change_lookup(ep->obj.ctx, cmd, &change);
+	if (ret)
+		goto out;
+	ret = -EINVAL;
+	if (cmd->mask & DAPX_EP_MODIFY_RD_ATOMIC &&
+	    (cmd->max_rd_atomic > min(dev->max_qp_init_rd_atom, U8_MAX) ||
+	     cmd->max_dest_rd_atomic > min(dev->max_qp_rd_atom, U8_MAX)))
+		goto out;
+
+	ret = -EBADFD;
+	switch (READ_ONCE(ep->state)) {
+	case DAPX_EP_UNCONNECTED:
+	case DAPX_EP_TENTATIVE_PENDING:
+		break;
+	case DAPX_EP_RESERVED:
+	case DAPX_EP_PASSIVE_PENDING:
+		if (cmd->mask & DAPX_EP_MODIFY_PD)
+			goto out;
+		break;
+	default:
+		goto out;
+	}
+	if (cmd->mask & DAPX_EP_MODIFY_PD) {
+		ret = dapx_ep_change_pd(ep, &change);
+		if (ret)
+			goto out;
+	}
+	/* With a new PD this does not fail: the queue pair never took a receive. */
+	if (cmd->mask & DAPX_EP_MODIFY_RECV_EVD) {
+		evd = ep->recv_evd;
+		ret = dapx_ep_change_evd(&ep->rq, &ep->recv_evd, to_dapx_evd(change.recv_evd));
+		if (ret)
+			goto out;
+		if (evd)
+			dapx_ep_unuse_recv_evd(ep, evd);
+		dapx_ep_use_recv_evd(ep, ep->recv_evd);
+		change.recv_evd = evd ? &evd->obj : NULL;
+	}
+	/* Nor does this: before a connection no request is taken. */
+	if (cmd->mask & DAPX_EP_MODIFY_REQUEST_EVD) {
+		evd = ep->request_evd;
+		ret = dapx_ep_change_evd(&ep->sq, &ep->request_evd,
+					 to_dapx_evd(change.request_evd));
+		if (ret)
+			goto out;
+		change.request_evd = evd ? &evd->obj : NULL;
+	}
+	spin_lock_irq(&ep->lock);
+	if (cmd->mask & DAPX_EP_MODIFY_CONNECT_EVD) {
+		evd = ep->connect_evd;
+		if (evd)
+			dapx_evd_drop(evd, &ep->connection_events);
+		ep->connect_evd = to_dapx_evd(change.connect_evd);
+		change.connect_evd = evd ? &evd->obj : NULL;
+	}
+	if (cmd->mask & DAPX_EP_MODIFY_USER_DATA)
+		ep->obj.user_data = cmd->user_data;
+	spin_unlock_irq(&ep->lock);
+	if (cmd->mask & DAPX_EP_MODIFY_RD_ATOMIC) {
+		ep->attr.max_rd_atomic = cmd->max_rd_atomic;
+		ep->attr.max_dest_rd_atomic = cmd->max_dest_rd_atomic;
+	}
+	ret = 0;
+out:
+	dapx_ep_change_drop(&change);
+	return ret;
+}
+
+static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step)
+{
+	static const struct {
+		enum ib_qp_state qp_from;
+		enum dapx_ep_state from;
+		enum dapx_ep_state to;
+	} steps[] = {
+		[DAPX_QP_INIT] = { IB_QPS_RESET, DAPX_EP_UNCONNECTED, DAPX_EP_UNCONNECTED },
+		[DAPX_QP_RTR] = { IB_QPS_INIT, DAPX_EP_UNCONNECTED, DAPX_EP_COMPLETION_PENDING },
+		[DAPX_QP_RTS] = { IB_QPS_RTR, DAPX_EP_COMPLETION_PENDING, DAPX_EP_CONNECTED },
+	};
+	struct dapx_device *dev = ep->obj.ctx->dev;
+	enum dapx_ep_state from, to;
+	struct ib_qp_attr attr;
+	int mask, ret;
+
+	if (dev->iwarp)
+		return -EOPNOTSUPP;
+	if (!ep->qp || ep->cm)
+		return -EBADFD;
+	ret = dapx_qp_attr_build(dev, ep->port, step, &attr, &mask);
+	if (ret)
+		return ret;
+	from = steps[step->state].from;
+	to = steps[step->state].to;
+	if (ep->qp_state != steps[step->state].qp_from || READ_ONCE(ep->state) != from)
+		return -EBADFD;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		attr.qp_access_flags = ep->transport->access_flags(ep);
+	if (ep->transport->adjust_step)
+		ep->transport->adjust_step(ep, step, &attr, mask);
+
+	ret = dapx_ep_qp_modify(ep, &attr, mask);
+	/* A queue pair in error; a GID index without a GID. */
+	if (ret)
+		return ret == -ECANCELED ? -EBADFD : ret == -ENODATA ? -EINVAL : ret;
+
+	spin_lock_irq(&ep->lock);
+	if (step->state == DAPX_QP_INIT)
+		ep->port = step->port;
+	else if (step->state == DAPX_QP_RTR)
+		ep->remote_qp_num = step->dest_qp_num;
+	/* A message may have broken it already. */
+	if (ep->state == from && from != to)
+		dapx_ep_set_state(ep, to);
+	spin_unlock_irq(&ep->lock);
+	dapx_ep_update_modes(ep);
+	return 0;
+}
+
+int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_ep_modify *cmd = ucmd->cmd;
+	struct dapx_ep *ep;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->mask & ~(DAPX_EP_MODIFY_PD | DAPX_EP_MODIFY_REQUEST_EVD |
+			  DAPX_EP_MODIFY_RECV_EVD | DAPX_EP_MODIFY_CONNECT_EVD |
+			  DAPX_EP_MODIFY_RD_ATOMIC | DAPX_EP_MODIFY_USER_DATA |
+			  DAPX_EP_MODIFY_QP))
+		return -EOPNOTSUPP;
+	if (cmd->__reserved || memchr_inv(cmd->qp.__reserved, 0, sizeof(cmd->qp.__reserved)) ||
+	    (cmd->mask & DAPX_EP_MODIFY_QP && cmd->mask != DAPX_EP_MODIFY_QP))
+		return -EINVAL;
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	if (cmd->mask & DAPX_EP_MODIFY_QP)
+		ret = dapx_ep_modify_qp(ep, &cmd->qp);
+	else
+		ret = dapx_ep_modify_fields(ep, cmd);
+	dapx_ep_unlock(ep);
+	return ret;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: the queue pair of an endpoint
+ */
+#include "ep.h"
+
+void dapx_ep_cq_irq_work(struct irq_work *work)
+{
+	struct dapx_ep *ep = container_of(work, struct dapx_ep, cq_irq_work);
+
+	irq_poll_sched(&ep->cq->iop);
+}
+
+static void dapx_ep_cq_handler(struct ib_cq *cq, void *context)
+{
+	struct dapx_ep *ep = context;
+	struct dapx_evd *recv_evd, *request_evd;
+
+	if (!dapx_cq_notify(cq, &ep->cq_irq_work))
+		return;
+	rcu_read_lock();
+	recv_evd = READ_ONCE(ep->recv_evd);
+	request_evd = READ_ONCE(ep->request_evd);
+	if (recv_evd)
+		dapx_evd_expect(recv_evd);
+	if (request_evd && request_evd != recv_evd)
+		dapx_evd_expect(request_evd);
+	rcu_read_unlock();
+}
+
+static void dapx_ep_qp_event(struct ib_event *event, void *context)
+{
+	struct dapx_event fatal = {
+		.type = DAPX_EVENT_ASYNC,
+		.async.what = DAPX_ASYNC_EP_ERROR,
+	};
+	struct dapx_ep *ep = context;
+	struct dapx_evd *evd;
+	unsigned long flags;
+
+	switch (event->event) {
+	case IB_EVENT_COMM_EST:
+		dapx_ep_queue(ep, DAPX_EP_TODO_NOTIFY);
+		break;
+	case IB_EVENT_QP_FATAL:
+		spin_lock_irqsave(&ep->lock, flags);
+		evd = ep->async_evd ? ep->async_evd : ep->connect_evd;
+		fatal.handle = ep->obj.handle;
+		fatal.user_data = ep->obj.user_data;
+		if (!ep->dead && evd)
+			dapx_evd_post_async(evd, &ep->async, &fatal);
+		spin_unlock_irqrestore(&ep->lock, flags);
+		dapx_ep_fail(ep);
+		break;
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		dapx_ep_fail(ep);
+		break;
+	default:
+		break;
+	}
+}
+
+static int dapx_ep_map_inline(struct dapx_ep *ep)
+{
+	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
+	size_t size = (size_t)ep->sq.view.depth * ep->sq.max_inline;
+	u64 dma;
+
+	if (!ep->sq.inline_data || ep->sq.inline_dma)
+		return 0;
+	dma = ib_dma_map_single(ibdev, ep->sq.inline_data, size, DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ibdev, dma))
+		return -ENOMEM;
+	ep->sq.inline_dma = dma;
+	return 0;
+}
+
+void dapx_ep_unmap_inline(struct dapx_ep *ep)
+{
+	if (ep->sq.inline_dma)
+		ib_dma_unmap_single(ep->obj.ctx->dev->ibdev, ep->sq.inline_dma,
+				    (size_t)ep->sq.view.depth * ep->sq.max_inline, DMA_TO_DEVICE);
+	ep->sq.inline_dma = 0;
+}
+
+/* What an endpoint needs of a device: made as a whole before an old one goes. */
+int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_qp *new)
+{
+	struct dapx_device *dev = ep->obj.ctx->dev;
+	struct dapx_qp_params params = {
+		.context = ep,
+		.owner = ep->obj.ctx->owner,
+		.event_handler = dapx_ep_qp_event,
+		.cq_handler = dapx_ep_cq_handler,
+	};
+	int ret;
+
+	ret = dapx_ep_map_inline(ep);
+	if (ret)
+		return ret;
+	ep->transport->qp_params(ep, pd, &params);
+	return dapx_qp_create(dev, &params, new);
+}
+
+void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_qp *new)
+{
+	ep->cq = new->cq;
+	ep->qp = new->qp;
+	/* Another thread may look for events already. */
+	spin_lock_bh(&ep->recv_cq_lock);
+	ep->recv_cq = new->recv_cq;
+	spin_unlock_bh(&ep->recv_cq_lock);
+	ep->silent_error = false;
+	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
+}
+
+/* When this returns, no completion handler runs any more. */
+void dapx_ep_destroy_qp(struct dapx_ep *ep)
+{
+	struct ib_cq *recv_cq;
+
+	/* Receives of an SRQ are not waited for: what the device gave back is taken here. */
+	dapx_qp_destroy(ep->obj.ctx->dev, ep->qp, ep->cq, &ep->cq_irq_work);
+	ep->qp = NULL;
+	ep->cq = NULL;
+	if (ep->recv_cq) {
+		/* Without a queue pair nothing notifies any more. */
+		cancel_work_sync(&ep->recv_cq_work);
+		dapx_ep_fetch(ep);
+		spin_lock_bh(&ep->recv_cq_lock);
+		recv_cq = ep->recv_cq;
+		ep->recv_cq = NULL;
+		spin_unlock_bh(&ep->recv_cq_lock);
+		ib_destroy_cq(recv_cq);
+	}
+	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
+}
+
+/* ECANCELED: the queue pair is in error already, and stays there. */
+int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask)
+{
+	enum ib_qp_state from;
+	int ret = -ECANCELED;
+
+	mutex_lock(&ep->qp_mutex);
+	from = ep->qp_state;
+	if (ep->qp && from != IB_QPS_ERR) {
+		ret = ib_modify_qp(ep->qp, attr, mask);
+		if (!ret && mask & IB_QP_MAX_QP_RD_ATOMIC)
+			ep->agreed_rd_atomic = attr->max_rd_atomic;
+		if (!ret && mask & IB_QP_MAX_DEST_RD_ATOMIC)
+			ep->agreed_dest_rd_atomic = attr->max_dest_rd_atomic;
+		if (!ret && mask & IB_QP_STATE)
+			WRITE_ONCE(ep->qp_state, attr->qp_state);
+		/* Its consumer may have stepped it here before the RDMA CM does. */
+		if (!ret && ep->transport->start && from == IB_QPS_RESET &&
+		    attr->qp_state == IB_QPS_INIT)
+			ret = ep->transport->start(ep);
+	}
+	mutex_unlock(&ep->qp_mutex);
+	return ret;
+}
+
+void dapx_ep_qp_to_error(struct dapx_ep *ep)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	mutex_lock(&ep->qp_mutex);
+	if (ep->qp && ep->qp_state != IB_QPS_ERR) {
+		/* From RESET there is no way to ERROR, and nothing to flush. */
+		if (ep->qp_state != IB_QPS_RESET)
+			ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
+		WRITE_ONCE(ep->qp_state, IB_QPS_ERR);
+		if (ep->recv_cq && ep->recv_evd)
+			dapx_object_queue_work(&ep->obj, &ep->recv_cq_work);
+	}
+	if (ep->transport->stop)
+		ep->transport->stop(ep);
+	mutex_unlock(&ep->qp_mutex);
+}
+
+/* For devices that do not say that a peer's request put the queue pair in error. */
+void dapx_ep_check_qp_error(struct dapx_ep *ep)
+{
+	struct ib_qp_attr attr = {};
+	struct ib_qp_init_attr init;
+	bool broken = false;
+
+	mutex_lock(&ep->qp_mutex);
+	/* Whoever ends it says so first, and then takes this mutex. */
+	if (!READ_ONCE(ep->dead) && ep->qp && ep->qp_state == IB_QPS_RTS &&
+	    !ib_query_qp(ep->qp, &attr, IB_QP_STATE, &init) && attr.qp_state == IB_QPS_ERR) {
+		/* At the second look: the peer is to hear of its refusal first. */
+		broken = ep->silent_error;
+		ep->silent_error = true;
+	}
+	mutex_unlock(&ep->qp_mutex);
+	if (broken)
+		dapx_ep_fail(ep);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * dapx: XRC receive queue pairs, and the registrations with them
+ */
+#ifndef _DAPX_XRC_RECV_QP_H
+#define _DAPX_XRC_RECV_QP_H
+
+#include "ep.h"
+#include "xrc/engine.h"
+#include "xrc/xrc.h"
+
+/* 0.64 ms */
+#define DAPX_XRC_RNR_TIMER 12
+
+enum dapx_xrc_qp_todo {
+	DAPX_XRC_QP_TODO_BREAK,		/* queue pair to error, tell the peer */
+	DAPX_XRC_QP_TODO_ESTABLISHED,	/* a message came before the CM's last one */
+};
+
+struct dapx_xrc_qp {
+	struct dapx_xrc_domain *domain;	/* kept by the registrations */
+	struct dapx_user *user;		/* who made it */
+	struct list_head entry;		/* domain->qps */
+	u64 serial;
+	struct list_head registrations;	/* domain->lock and events_lock to change */
+	unsigned int num_registrations;	/* domain->lock; 0: it is being destroyed */
+	u32 qp_num;
+
+	struct mutex mutex;		/* steps of the queue pair, cm_id; above lock */
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+	struct irq_work cq_irq_work;
+	struct dapx_qp_attr attr;	/* with the state */
+	struct rdma_cm_id *cm_id;
+	unsigned long answered_at;
+	unsigned long received_at;	/* jiffies, and bit 0; the last segment; 0: none */
+	unsigned long todo;
+	struct work_struct work;
+	struct delayed_work close_work;
+
+	spinlock_t events_lock;		/* (irq) registrations, what they were told, below */
+	bool established;
+	u32 ended;			/* the event that told so; 0: not ended */
+
+	spinlock_t lock;		/* (bh) all below */
+	struct dapx_xrc_responder resp;
+	bool stopped;			/* nothing is posted any more */
+	unsigned int own;		/* buffers that are never another's */
+	unsigned int share;		/* buffers it has: posted, or on their way with data */
+	unsigned int posted;
+	u32 arrived;			/* segments */
+	u32 advertised;			/* limit of the last answer */
+	bool reply_pending;		/* an answer that found no room */
+	enum dapx_status pending_status;
+	u64 not_ready;
+	struct list_head buffers;
+	struct ib_cqe plain_cqe;
+	bool plain_busy;
+	void *plain_va;
+	u64 plain_dma;
+};
+
+/* A context's registration. */
+struct dapx_xrc_registration {
+	struct dapx_object obj;
+	struct dapx_xrcd *xrcd;
+	struct dapx_xrc_qp *qp;
+	u32 qp_num, domain_id;		/* also when these are gone */
+	struct dapx_evd *evd;		/* NULL: none */
+	struct list_head entry;		/* qp->registrations */
+	struct dapx_event_source events;
+	struct dapx_event_node established;
+	struct dapx_event_node disconnected;
+	struct dapx_event_node error;
+	bool notified_end;
+};
+
+static inline struct dapx_xrc_registration *to_dapx_xrc_registration(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_xrc_registration, obj);
+}
+
+/* -------------------------------------------------------------- recv_qp.c */
+
+struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain, struct dapx_user *user);
+void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp);
+void dapx_xrc_qp_post(struct dapx_xrc_qp *qp, struct dapx_xrc_buffer *buffer);
+void dapx_xrc_qp_stop(struct dapx_xrc_qp *qp);
+void dapx_xrc_qp_end(struct dapx_xrc_qp *qp, u32 what);
+void dapx_xrc_qp_fail(struct dapx_xrc_qp *qp);
+
+/* --------------------------------------------------------- registration.c */
+
+void dapx_xrc_qp_notify(struct dapx_xrc_qp *qp, u32 what);
+struct dapx_xrc_registration *dapx_xrc_qp_registration(struct dapx_xrc_qp *qp,
+						       struct dapx_context *ctx);
+struct dapx_xrc_qp *dapx_xrc_qp_lock(struct dapx_context *ctx, u32 xrcd_handle, u32 qp_num,
+				     bool registered, struct dapx_xrcd **xrcd);
+void dapx_xrc_qp_unlock(struct dapx_xrcd *xrcd);
+
+#endif /* _DAPX_XRC_RECV_QP_H */

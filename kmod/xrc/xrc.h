@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * dapx: XRC, but for its engine: domains, the wire, both ends of a connection
+ */
+#ifndef _DAPX_XRC_XRC_H
+#define _DAPX_XRC_XRC_H
+
+#include <linux/path.h>
+
+#include "dapx_private.h"
+
+struct dapx_ep;
+struct dapx_mr;
+struct dapx_pd;
+struct dapx_srq;
+
+/* -------------------------------------------------------------- domain.c */
+
+/*
+ * What processes share: SRQs and receive queue pairs find each other in it. While
+ * anything of it is there, a context has it open.
+ */
+struct dapx_xrc_domain {
+	struct kref kref;		/* of this memory; all in it is kept by @opens */
+	u32 id;				/* in the list of all */
+	char owner[DAPX_OWNER_SIZE];	/* of its resources */
+	struct dapx_device *dev;	/* while it is open, a context of that device is */
+	struct path path;		/* mnt NULL: of no file */
+	struct hlist_node node;		/* dev->xrc_domains */
+	unsigned int opens;		/* dev->xrc_lock */
+	struct mutex lock;		/* xrcds, srqs, qps, their registrations, pool */
+	bool announced;			/* of its beginning; lock */
+	struct list_head xrcds;		/* empty: it may be closed */
+	struct list_head srqs;
+	struct list_head qps;
+	struct dapx_xrc_pool *pool;	/* NULL: it never had a receive queue pair */
+};
+
+/* One context's reference to a domain. */
+struct dapx_xrcd {
+	struct dapx_object obj;
+	struct dapx_xrc_domain *domain;
+	u32 domain_id;			/* also when it left */
+	struct list_head entry;		/* domain->xrcds */
+	u64 serial;
+};
+
+extern const struct dapx_object_class dapx_xrcd_class;
+/*
+ * Counts what comes to a domain or goes. To what comes it is a serial number, by which
+ * the lists of a domain are in order.
+ */
+u64 dapx_xrc_generation_inc(void);
+u64 dapx_xrc_generation(void);
+/* The first that has this id or a larger one, with its memory kept; NULL after the last. */
+struct dapx_xrc_domain *dapx_xrc_domain_next(u32 id);
+void dapx_xrc_domain_put(struct dapx_xrc_domain *domain);
+int dapx_xrc_domain_fill(struct dapx_xrc_domain *domain);
+
+DAPX_OBJECT_ACCESSORS(xrcd, DAPX_OBJECT_XRCD);
+
+/* -------------------------------------------------------------- pinned.c */
+
+struct dapx_pinned;
+
+struct dapx_pinned *dapx_pinned_create(struct ib_device *ibdev, u64 addr, u64 length, bool write);
+void dapx_pinned_destroy(struct dapx_pinned *pinned);
+bool dapx_pinned_get(struct dapx_pinned *pinned);
+void dapx_pinned_put(struct dapx_pinned *pinned);
+void dapx_pinned_copy(struct dapx_pinned *pinned, u64 offset, void *buffer, u32 length,
+		      bool to_process);
+u64 dapx_pinned_atomic(struct dapx_pinned *pinned, u64 offset, bool add, u64 compare_add,
+		       u64 swap);
+
+/* ---------------------------------------------------------------- wire.c */
+
+/* Memory for one segment, as the device sees it. */
+struct dapx_xrc_buffer {
+	struct ib_cqe cqe;
+	struct list_head entry;
+	void *va;
+	u64 dma;
+};
+
+/* What each end of a connection may have on the way to it. */
+#define DAPX_XRC_CREDITS 6
+/* 0.06 ms: for answers that are too many at once. */
+#define DAPX_XRC_ANSWER_TIMER 5
+
+/* Buffers that are lent, whoever shares them. */
+struct dapx_xrc_pool {
+	spinlock_t lock;		/* (bh) the list */
+	struct list_head buffers;
+};
+
+int dapx_xrc_get(struct dapx_device *dev);
+void dapx_xrc_put(struct dapx_device *dev);
+u32 dapx_xrc_min_credits(const struct dapx_device *dev);
+u32 dapx_xrc_answers(const struct dapx_device *dev);
+struct dapx_xrc_pool *dapx_xrc_pool_create(struct ib_device *ibdev);
+void dapx_xrc_pool_destroy(struct ib_device *ibdev, struct dapx_xrc_pool *pool);
+bool dapx_xrc_pool_take(struct dapx_xrc_pool *pool, struct list_head *to);
+void dapx_xrc_pool_give(struct dapx_xrc_pool *pool, struct dapx_xrc_buffer *buffer);
+int dapx_xrc_buffers_create(struct ib_device *ibdev, struct list_head *list, unsigned int count);
+void dapx_xrc_buffers_destroy(struct ib_device *ibdev, struct list_head *list);
+int dapx_xrc_post_recv(struct ib_qp *qp, struct dapx_xrc_buffer *buffer,
+		       void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+int dapx_xrc_post_send(struct ib_qp *qp, struct dapx_xrc_buffer *buffer, u32 length,
+		       void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+u32 dapx_xrc_answer_psn(u32 qp_num, u32 dest_qp_num);
+
+/* In DAPX_CM_HEADER_MAX bytes. */
+struct dapx_xrc_cm_header {
+	__le32 magic;
+	__le32 version;
+};
+
+void dapx_xrc_cm_header_write(void *private_data);
+bool dapx_xrc_cm_header_is(const void *private_data, u32 length);
+
+/* ------------------------------------------------------------- recv_qp.c */
+
+extern const struct dapx_object_class dapx_xrc_qp_class;
+void dapx_xrc_srq_gone(struct dapx_xrc_domain *domain, struct dapx_srq *srq);
+
+/* What is told of a receive queue pair. */
+struct dapx_xrc_qp_info {
+	u64 serial;
+	u64 messages;
+	u64 not_ready;
+	u32 qp_num;
+	u32 state;
+	u32 registrations;
+	bool own;			/* a context of @user is registered with it */
+};
+
+int dapx_xrc_qps_each(struct dapx_xrc_domain *domain, u64 after, kuid_t user,
+		      int (*fn)(const struct dapx_xrc_qp_info *info, void *context),
+		      void *context);
+
+#endif /* _DAPX_XRC_XRC_H */
