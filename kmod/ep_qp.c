@@ -113,6 +113,9 @@ void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_qp *new)
 	spin_unlock_bh(&ep->recv_cq_lock);
 	ep->silent_error = false;
 	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
+	/* Somebody may wait for any event, solicited or not, since before there was this CQ. */
+	if (new->recv_cq && ep->recv_evd)
+		dapx_ep_arm(ep, ep->recv_evd);
 }
 
 /* When this returns, no completion handler runs any more. */

@@ -1230,6 +1230,28 @@ TEST_F(evd, solicited)
 				     NULL));
 }
 
+/* Who waits for any event has each receive, also of an endpoint that is made meanwhile. */
+TEST_F(evd, solicited_of_a_later_endpoint)
+{
+	struct waiter waiter = { .evd = &self->b.recv, .threshold = 1,
+				 .deadline = in_ms(PATIENCE_MS) };
+	struct dapx_ep_create cmd;
+	pthread_t thread;
+	struct ep ep;
+
+	if (!(self->b.limits.out_caps & DAPX_DEVICE_SOLICITED))
+		SKIP(return, "%s tells no solicited receives apart", self->b.device);
+	START(&waiter, &thread);
+	ep_usual(&self->b, &cmd);
+	cmd.attr.flags = DAPX_EP_SOLICITED;
+	OK(ep_make(&self->b, &cmd, &ep));
+	OK(connect_cm(&self->ea, &ep));
+	OK(ep_recv(&ep, 1, 0, 8));
+	OK(send_flagged(&self->ea, 1, 0));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, waiter.error);
+}
+
 /* What cannot be told apart is wanted: receives of an endpoint without the flag, connections. */
 TEST_F(evd, solicited_by_all_others)
 {
