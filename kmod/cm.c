@@ -445,10 +445,15 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 /* ----------------------------------------------------------------- lifetime */
 
+static bool dapx_cm_is_listener(struct dapx_object *obj)
+{
+	return READ_ONCE(to_dapx_cm(obj)->state) == DAPX_CM_LISTENING;
+}
+
 static void dapx_cm_destroy(struct dapx_object *obj)
 {
 	struct dapx_cm *cm = to_dapx_cm(obj);
-	bool listener = dapx_cm_listener(cm);
+	bool listener = dapx_cm_is_listener(obj);
 
 	spin_lock_irq(&cm->lock);
 	cm->closing = true;
@@ -551,6 +556,7 @@ static int dapx_cm_fill(struct dapx_object *obj, struct sk_buff *skb)
 const struct dapx_object_class dapx_cm_class = {
 	.type = DAPX_OBJECT_CM,
 	.size = sizeof(struct dapx_cm),
+	.is_source = dapx_cm_is_listener,
 	.free = dapx_cm_free,
 	.destroy = dapx_cm_destroy,
 	.state = dapx_cm_object_state,

@@ -3,11 +3,17 @@
  * dapx: listeners, and the connection requests that they get
  */
 #include <linux/memcontrol.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <rdma/ib_cm.h>
 
 #include "ep.h"
 #include "xrc/xrc.h"
+
+unsigned int dapx_max_backlog = 1024;
+module_param_named(max_backlog, dapx_max_backlog, uint, 0644);
+MODULE_PARM_DESC(max_backlog,
+		 "Most connection requests that may wait on one listener (default 1024)");
 
 /* What peers can make a listener allocate before anybody looks at their requests. */
 #define DAPX_MAX_TENTATIVE_MEMORY (16 * 1024 * 1024)
@@ -358,11 +364,6 @@ void dapx_cm_request_gone(struct dapx_cm *cm, int error)
 }
 
 /* ------------------------------------------------------------- listeners */
-
-bool dapx_cm_listener(struct dapx_cm *cm)
-{
-	return READ_ONCE(cm->state) == DAPX_CM_LISTENING;
-}
 
 void dapx_cm_destroy_listener(struct dapx_cm *listener)
 {

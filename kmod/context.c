@@ -9,8 +9,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "ep.h"
-#include "xrc/xrc.h"
+#include "dapx_private.h"
 
 /* How long a process that exits waits for the end of what it had. */
 #define DAPX_END_PATIENCE (60 * HZ)
@@ -164,20 +163,20 @@ void dapx_context_leave(struct dapx_ucmd *ucmd)
 	ucmd->entered = false;
 }
 
-static void dapx_context_destroy_listeners(struct dapx_context *ctx)
+/* Those whose callbacks make and end objects themselves: before anything else is looked at. */
+static void dapx_context_destroy_sources(struct dapx_context *ctx)
 {
 	struct dapx_object *obj;
 	unsigned long handle;
-	struct dapx_cm *cm;
 
 	xa_for_each(&ctx->objects, handle, obj) {
-		/* With a reference: callbacks of listeners still make and end objects. */
-		cm = dapx_get_cm(ctx, handle);
-		if (IS_ERR(cm))
+		/* With a reference, for what a callback ends meanwhile. */
+		obj = dapx_object_get(ctx, handle, DAPX_OBJECT_ANY);
+		if (IS_ERR(obj))
 			continue;
-		if (dapx_cm_listener(cm))
-			dapx_object_destroy(&cm->obj);
-		dapx_object_put(&cm->obj);
+		if (obj->class->is_source && obj->class->is_source(obj))
+			dapx_object_destroy(obj);
+		dapx_object_put(obj);
 	}
 }
 
@@ -220,7 +219,7 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 			    .number = atomic_read(&ctx->num_objects) });
 	down_write(&ctx->sem);
 
-	dapx_context_destroy_listeners(ctx);
+	dapx_context_destroy_sources(ctx);
 	/* All queue pairs to error before the first drain: they drain at once. */
 	dapx_objects_each(ctx, dapx_object_stop);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EP);

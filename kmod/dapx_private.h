@@ -91,6 +91,7 @@
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
+#include <linux/uaccess.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
@@ -109,12 +110,6 @@
 /* A device that acknowledges late may not have done so for that long; and then gets that. */
 #define DAPX_ACKNOWLEDGE_LATEST (HZ / 10)
 #define DAPX_ACKNOWLEDGE_DELAY (HZ / 50)
-
-/* The module's own work, which waits for nobody; a user's is in the user's queues. */
-extern struct workqueue_struct *dapx_wq;
-extern unsigned int dapx_max_ring_depth;
-extern unsigned int dapx_max_backlog;
-extern unsigned int dapx_initial_index;
 
 /* -------------------------------------------------------------- device.c */
 
@@ -182,9 +177,13 @@ struct dapx_user {
 	struct work_struct release;
 };
 
+extern struct workqueue_struct *dapx_wq;
+
 struct dapx_user *dapx_user_get(uid_t uid);
 void dapx_user_hold(struct dapx_user *user);
 void dapx_user_put(struct dapx_user *user);
+int dapx_users_init(void);
+void dapx_users_wait(void);
 void dapx_users_exit(void);
 int dapx_user_charge(struct dapx_user *user);
 void dapx_user_uncharge(struct dapx_user *user);
@@ -263,9 +262,13 @@ struct dapx_object_class {
 	int (*doorbell)(struct dapx_object *obj, u32 doorbells);
 	/* NULL: refused while it has users, else destroy() */
 	int (*free)(struct dapx_object *obj, struct dapx_ucmd *ucmd);
+	/* teardown: its callbacks make objects, so that it has to end first */
+	bool (*is_source)(struct dapx_object *obj);
 	/* teardown: from here on it takes nothing more; NULL: nothing to stop */
 	void (*stop)(struct dapx_object *obj);
 	void (*device_removed)(struct dapx_object *obj);
+	/* DAPX_ASYNC_PORT_* of a port */
+	void (*port_event)(struct dapx_object *obj, u32 what, u32 port);
 	void (*destroy)(struct dapx_object *obj);
 	void (*release)(struct dapx_object *obj);	/* the last reference went */
 	u32 (*state)(struct dapx_object *obj);
@@ -379,7 +382,18 @@ struct dapx_ucmd {
 	bool unanswered;		/* for lack of memory at @ubuffer */
 };
 
-int dapx_respond(struct dapx_ucmd *ucmd);
+/*
+ * Answers a command. Does not wait for the memory: that may be up to a user. A command that
+ * cannot be answered undoes what it did, and is tried again once the memory is there.
+ */
+static inline int dapx_respond(struct dapx_ucmd *ucmd)
+{
+	pagefault_disable();
+	ucmd->unanswered = copy_to_user(ucmd->ubuffer, ucmd->cmd,
+					min(ucmd->user_size, ucmd->cmd_size));
+	pagefault_enable();
+	return ucmd->unanswered ? -EFAULT : 0;
+}
 
 int dapx_cmd_info(struct dapx_ucmd *ucmd);
 int dapx_cmd_attach(struct dapx_ucmd *ucmd);

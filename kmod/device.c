@@ -55,7 +55,6 @@ static void dapx_device_event(struct ib_event_handler *handler, struct ib_event 
 	struct dapx_context *ctx;
 	struct dapx_object *obj;
 	unsigned long handle;
-	struct dapx_evd *evd;
 	u32 what;
 
 	switch (event->event) {
@@ -73,11 +72,12 @@ static void dapx_device_event(struct ib_event_handler *handler, struct ib_event 
 	mutex_lock(&dapx_devices_lock);
 	list_for_each_entry(ctx, &dev->contexts, device_entry) {
 		xa_for_each(&ctx->objects, handle, obj) {
-			evd = dapx_get_evd(ctx, handle);
-			if (IS_ERR(evd))
+			obj = dapx_object_get(ctx, handle, DAPX_OBJECT_ANY);
+			if (IS_ERR(obj))
 				continue;
-			dapx_evd_port_event(evd, what, event->element.port_num);
-			dapx_object_put(&evd->obj);
+			if (obj->class->port_event)
+				obj->class->port_event(obj, what, event->element.port_num);
+			dapx_object_put(obj);
 		}
 	}
 	mutex_unlock(&dapx_devices_lock);

@@ -164,8 +164,10 @@ static void dapx_ep_work(struct work_struct *work)
 		dapx_queue_run(&ep->sq);
 		dapx_ep_completed(ep);
 	}
-	if (todo & BIT(DAPX_EP_TODO_BIND))
-		dapx_rmr_binds_pass(ep);
+	if (todo & BIT(DAPX_EP_TODO_BIND)) {
+		dapx_queue_pass_barriers(&ep->sq);
+		dapx_ep_completed(ep);
+	}
 	if (todo & BIT(DAPX_EP_TODO_DISCONNECT))
 		dapx_ep_disconnect_drained(ep);
 	if (todo & BIT(DAPX_EP_TODO_BREAK)) {
@@ -250,15 +252,16 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	spin_lock_init(&ep->lock);
 	mutex_init(&ep->qp_mutex);
 	spin_lock_init(&ep->recv_cq_lock);
-	INIT_LIST_HEAD(&ep->lazy_entry);
+	ep->lazy.fetch = dapx_ep_fetch_lazy;
+	ep->pd_member.check = dapx_ep_check_qp_error;
 	INIT_WORK(&ep->recv_cq_work, dapx_ep_recv_cq_work);
 	init_irq_work(&ep->cq_irq_work, dapx_ep_cq_irq_work);
 	init_waitqueue_head(&ep->drained);
 	INIT_WORK(&ep->work, dapx_ep_work);
 	INIT_DELAYED_WORK(&ep->deadline, dapx_ep_deadline);
-	dapx_queue_init_events(&ep->sq, obj, dapx_bind_gone);
+	dapx_queue_init_events(&ep->sq, obj);
 	/* Without receives of its own, it has the events of an SRQ's. */
-	dapx_queue_init_events(&ep->rq, obj, NULL);
+	dapx_queue_init_events(&ep->rq, obj);
 	dapx_event_source_init(&ep->connection_events, obj, NULL);
 	dapx_event_source_init(&ep->async_events, obj, NULL);
 	ep->outcome.source = &ep->connection_events;
@@ -315,7 +318,7 @@ void dapx_ep_use_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd)
 {
 	if (!(ep->attr.flags & DAPX_EP_SOLICITED))
 		return;
-	dapx_evd_add_lazy(evd, &ep->lazy_entry);
+	dapx_evd_add_lazy(evd, &ep->lazy);
 	/* Somebody may wait for any event there already. */
 	dapx_ep_arm(ep, evd);
 }
@@ -323,7 +326,7 @@ void dapx_ep_use_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd)
 void dapx_ep_unuse_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd)
 {
 	if (ep->attr.flags & DAPX_EP_SOLICITED)
-		dapx_evd_del_lazy(evd, &ep->lazy_entry);
+		dapx_evd_del_lazy(evd, &ep->lazy);
 }
 
 /* Of those that are optional; 0: none. */
@@ -374,6 +377,7 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	ep->pd = pd;
+	dapx_pd_add_member(pd, &ep->pd_member);
 	if (cmd->srq)
 		ret = dapx_ep_use_srq(ep, cmd->srq);
 	if (ret)
@@ -545,7 +549,7 @@ static void dapx_ep_teardown(struct dapx_ep *ep)
 	trace_dapx_teardown(&ep->obj, "events");
 	dapx_ep_drop_events(ep);
 	cancel_work_sync(&ep->work);
-	dapx_rmr_binds_drop(ep);
+	dapx_queue_drop_barriers(&ep->sq);
 	if (ep->cm)
 		dapx_cm_release_ep(ep->cm);
 	ep->cm = NULL;
@@ -576,8 +580,10 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 		dapx_object_unuse(&ep->xrcd->obj);
 	if (ep->srq)
 		dapx_object_unuse(&ep->srq->obj);
-	if (ep->pd)
+	if (ep->pd) {
+		dapx_pd_del_member(ep->pd, &ep->pd_member);
 		dapx_object_unuse(&ep->pd->obj);
+	}
 }
 
 /* Ends as in a teardown, and begins anew. The endpoint's mutex is held. */

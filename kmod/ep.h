@@ -104,7 +104,6 @@ extern const struct dapx_transport_ops dapx_xrc_transport;
 #define DAPX_SEND_FLAGS (DAPX_SEND_SIGNALED | DAPX_SEND_SOLICITED | DAPX_SEND_FENCE | \
 			 DAPX_SEND_INLINE)
 
-extern const struct dapx_queue_ops dapx_send_ops;
 /* What the request queues of XRC endpoints do alike. */
 enum dapx_queue_mode dapx_send_mode(struct dapx_queue *q);
 void dapx_send_prepare(struct dapx_queue *q, struct dapx_slot *slot);
@@ -123,6 +122,7 @@ void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct
 extern const struct dapx_queue_ops dapx_recv_ops;
 void dapx_ep_fetch(struct dapx_ep *ep);
 void dapx_ep_arm(struct dapx_ep *ep, struct dapx_evd *evd);
+void dapx_ep_fetch_lazy(struct dapx_lazy_source *source, struct dapx_evd *evd);
 void dapx_ep_recv_cq_work(struct work_struct *work);
 void dapx_ep_recv_cq_handler(struct ib_cq *cq, void *context);
 
@@ -146,6 +146,7 @@ struct dapx_ep {
 	bool dead;			/* teardown has begun */
 	bool tentative;			/* made by a listener, not accepted yet */
 	struct dapx_pd *pd;
+	struct dapx_pd_member pd_member;
 	struct dapx_srq *srq;
 	struct dapx_evd *request_evd;
 	struct dapx_evd *recv_evd;
@@ -170,7 +171,7 @@ struct dapx_ep {
 	enum ib_qp_state qp_state;
 	bool silent_error;		/* qp_mutex; dapx_ep_check_qp_error() found it in error */
 	spinlock_t recv_cq_lock;	/* polling it */
-	struct list_head lazy_entry;	/* recv_evd->lazy */
+	struct dapx_lazy_source lazy;	/* of recv_evd */
 	struct work_struct recv_cq_work;
 	wait_queue_head_t drained;
 
@@ -229,7 +230,7 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep);
 void dapx_ep_unmap_inline(struct dapx_ep *ep);
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask);
 void dapx_ep_qp_to_error(struct dapx_ep *ep);
-void dapx_ep_check_qp_error(struct dapx_ep *ep);
+void dapx_ep_check_qp_error(struct dapx_pd_member *member);
 
 DAPX_OBJECT_ACCESSORS(ep, DAPX_OBJECT_EP);
 
@@ -318,7 +319,8 @@ void dapx_cm_leave(struct dapx_cm *cm);
 
 /* --------------------------------------------------------------- cm_listen.c */
 
-bool dapx_cm_listener(struct dapx_cm *cm);
+extern unsigned int dapx_max_backlog;
+
 void dapx_cm_destroy_listener(struct dapx_cm *listener);
 int dapx_cm_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 		    struct rdma_cm_event *event);

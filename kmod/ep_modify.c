@@ -91,7 +91,10 @@ static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
 		return ret;
 	dapx_ep_destroy_qp(ep);
 	dapx_ep_install_qp(ep, &new);
+	if (old)
+		dapx_pd_del_member(old, &ep->pd_member);
 	ep->pd = pd;
+	dapx_pd_add_member(pd, &ep->pd_member);
 	change->pd = old ? &old->obj : NULL;
 	return 0;
 }

@@ -184,8 +184,9 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 }
 
 /* For devices that do not say that a peer's request put the queue pair in error. */
-void dapx_ep_check_qp_error(struct dapx_ep *ep)
+void dapx_ep_check_qp_error(struct dapx_pd_member *member)
 {
+	struct dapx_ep *ep = container_of(member, struct dapx_ep, pd_member);
 	struct ib_qp_attr attr = {};
 	struct ib_qp_init_attr init;
 	bool broken = false;

@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <net/netlink.h>
 
-#include "ep.h"
+#include "queue.h"
 
 /* The word by which the process arms the eventfd, on a line of its own. */
 #define DAPX_EVD_ARM_OFF DAPX_RING_CONTROL_SIZE
@@ -293,20 +293,19 @@ static void dapx_evd_count_lazy(struct dapx_evd *evd, int change)
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
-/* An endpoint's lazy_entry, whose receives have to be fetched from now on. */
-void dapx_evd_add_lazy(struct dapx_evd *evd, struct list_head *entry)
+void dapx_evd_add_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source)
 {
 	mutex_lock(&evd->lazy_lock);
-	list_add_tail(entry, &evd->lazy);
+	list_add_tail(&source->entry, &evd->lazy);
 	dapx_evd_count_lazy(evd, 1);
 	mutex_unlock(&evd->lazy_lock);
 }
 
-/* When this returns, nobody fetches them for @evd any more. */
-void dapx_evd_del_lazy(struct dapx_evd *evd, struct list_head *entry)
+/* When this returns, fetch() is not running, and not called any more. */
+void dapx_evd_del_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source)
 {
 	mutex_lock(&evd->lazy_lock);
-	list_del_init(entry);
+	list_del(&source->entry);
 	dapx_evd_count_lazy(evd, -1);
 	mutex_unlock(&evd->lazy_lock);
 }
@@ -330,11 +329,11 @@ void dapx_evd_wake_solicited(struct dapx_evd *evd)
 
 static void dapx_evd_fetch_lazy(struct dapx_evd *evd)
 {
-	struct dapx_ep *ep;
+	struct dapx_lazy_source *source;
 
 	mutex_lock(&evd->lazy_lock);
-	list_for_each_entry(ep, &evd->lazy, lazy_entry)
-		dapx_ep_arm(ep, evd);
+	list_for_each_entry(source, &evd->lazy, entry)
+		source->fetch(source, evd);
 	mutex_unlock(&evd->lazy_lock);
 }
 
@@ -349,8 +348,9 @@ static void dapx_evd_device_removed(struct dapx_object *obj)
 	dapx_evd_post_async(evd, &evd->removed, &event);
 }
 
-void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port)
+static void dapx_evd_port_event(struct dapx_object *obj, u32 what, u32 port)
 {
+	struct dapx_evd *evd = to_dapx_evd(obj);
 	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
 		.async = { .what = what, .port = port },
@@ -479,6 +479,7 @@ const struct dapx_object_class dapx_evd_class = {
 	.doorbells = DAPX_DOORBELL_EVENTS,
 	.doorbell = dapx_evd_doorbell,
 	.device_removed = dapx_evd_device_removed,
+	.port_event = dapx_evd_port_event,
 	.destroy = dapx_evd_destroy,
 	.release = dapx_evd_release,
 	.fill = dapx_evd_fill,

@@ -10,40 +10,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "queue.h"
-
-#define CREATE_TRACE_POINTS
-#include "trace.h"
-
-struct workqueue_struct *dapx_wq;
-
-unsigned int dapx_max_ring_depth = 32768;
-module_param_named(max_ring_depth, dapx_max_ring_depth, uint, 0444);
-MODULE_PARM_DESC(max_ring_depth,
-		 "Most entries of any ring, a power of two up to 65536 (default 32768)");
-
-unsigned int dapx_max_backlog = 1024;
-module_param_named(max_backlog, dapx_max_backlog, uint, 0644);
-MODULE_PARM_DESC(max_backlog,
-		 "Most connection requests that may wait on one listener (default 1024)");
-
-unsigned int dapx_initial_index;
-module_param_named(initial_index, dapx_initial_index, uint, 0600);
-MODULE_PARM_DESC(initial_index,
-		 "First index of new rings, for tests of their wrap-around (default 0)");
-
-/*
- * Does not wait for the memory: somebody may have to be asked for it. A command that cannot be
- * answered undoes what it did, and is tried again when the memory is there.
- */
-int dapx_respond(struct dapx_ucmd *ucmd)
-{
-	pagefault_disable();
-	ucmd->unanswered = copy_to_user(ucmd->ubuffer, ucmd->cmd,
-					min(ucmd->user_size, ucmd->cmd_size));
-	pagefault_enable();
-	return ucmd->unanswered ? -EFAULT : 0;
-}
+#include "ep.h"
 
 int dapx_cmd_info(struct dapx_ucmd *ucmd)
 {
@@ -282,18 +249,16 @@ static int __init dapx_init(void)
 {
 	int ret;
 
-	/* Depths are powers of two, and rings fit their window of mmap offsets. */
-	dapx_max_ring_depth = rounddown_pow_of_two(clamp(dapx_max_ring_depth, 2U, 65536U));
-
+	dapx_rings_init();
 	BUILD_BUG_ON(sizeof(struct dapx_event) != 64);
 	BUILD_BUG_ON(sizeof(struct dapx_send_wr) != 48);
 
-	dapx_wq = alloc_workqueue("dapx", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!dapx_wq)
-		return -ENOMEM;
+	ret = dapx_users_init();
+	if (ret)
+		return ret;
 	ret = dapx_devices_init();
 	if (ret)
-		goto err_wq;
+		goto err_users;
 	ret = dapx_netlink_init();
 	if (ret)
 		goto err_devices;
@@ -306,8 +271,8 @@ err_netlink:
 	dapx_netlink_exit();
 err_devices:
 	dapx_devices_exit();
-err_wq:
-	destroy_workqueue(dapx_wq);
+err_users:
+	dapx_users_exit();
 	return ret;
 }
 
@@ -316,14 +281,14 @@ static void __exit dapx_exit(void)
 	misc_deregister(&dapx_misc);
 	/* Contexts may still be ending after their files are closed; listeners hear of that. */
 	dapx_devices_exit();
-	dapx_users_exit();
+	dapx_users_wait();
 	dapx_netlink_exit();
-	destroy_workqueue(dapx_wq);
+	dapx_users_exit();
 	rcu_barrier();
 }
 
 module_init(dapx_init);
 module_exit(dapx_exit);
-MODULE_DESCRIPTION("RDMA endpoints for user space, with a teardown that holds");
+MODULE_DESCRIPTION("Kernel-owned RDMA endpoints for user space");
 MODULE_VERSION("0.1.0");
 MODULE_LICENSE("GPL");

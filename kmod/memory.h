@@ -7,20 +7,27 @@
 
 #include "dapx_private.h"
 
-struct dapx_ep;
-struct dapx_event_node;
-
 /* ------------------------------------------------------------------ pd.c */
+
+/* A queue pair of a PD, which may have to be checked for errors. */
+struct dapx_pd_member {
+	struct list_head entry;		/* pd->members */
+	void (*check)(struct dapx_pd_member *member);
+};
 
 struct dapx_pd {
 	struct dapx_object obj;
 	struct ib_pd *ibpd;
+	struct mutex members_lock;	/* the list */
+	struct list_head members;
 	struct delayed_work check_work;	/* for queue pairs in error */
 	unsigned int checks_left;		/* that are left */
 };
 
 extern const struct dapx_object_class dapx_pd_class;
 void dapx_pd_key_revoked(struct dapx_pd *pd);
+void dapx_pd_add_member(struct dapx_pd *pd, struct dapx_pd_member *member);
+void dapx_pd_del_member(struct dapx_pd *pd, struct dapx_pd_member *member);
 
 DAPX_OBJECT_ACCESSORS(pd, DAPX_OBJECT_PD);
 
@@ -95,9 +102,6 @@ struct dapx_rmr {
 };
 
 extern const struct dapx_object_class dapx_rmr_class;
-void dapx_rmr_binds_pass(struct dapx_ep *ep);
-void dapx_rmr_binds_drop(struct dapx_ep *ep);
-void dapx_bind_gone(struct dapx_event_node *node);
 
 DAPX_OBJECT_ACCESSORS(rmr, DAPX_OBJECT_RMR);
 

@@ -130,12 +130,12 @@ struct genl_family dapx_netlink_family __ro_after_init = {
 
 int dapx_netlink_init(void)
 {
+	dapx_netlink_events_init(&dapx_netlink_family);
 	return genl_register_family(&dapx_netlink_family);
 }
 
-/* No context is left, so nothing more happens. */
 void dapx_netlink_exit(void)
 {
-	flush_work(&dapx_netlink_telling);
+	dapx_netlink_events_exit();
 	genl_unregister_family(&dapx_netlink_family);
 }

@@ -11,7 +11,6 @@
 #include "dapx_private.h"
 
 extern struct genl_family dapx_netlink_family;
-extern struct work_struct dapx_netlink_telling;
 
 /* Groups of listeners. */
 #define DAPX_NETLINK_EVENTS 0
@@ -34,6 +33,8 @@ void *dapx_netlink_put_header(struct sk_buff *skb, struct netlink_callback *cb, 
 int dapx_netlink_put_process(const struct dapx_netlink_reader *reader, struct sk_buff *skb,
 			     const struct dapx_context *ctx, int pid_attr, int name_attr);
 
+void dapx_netlink_events_init(const struct genl_family *family);
+void dapx_netlink_events_exit(void);
 int dapx_netlink_xrcd_start(struct netlink_callback *cb);
 int dapx_netlink_xrcd_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int dapx_netlink_context_dump(struct sk_buff *skb, struct netlink_callback *cb);

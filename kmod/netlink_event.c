@@ -32,7 +32,9 @@ struct dapx_notice {
 
 static void dapx_netlink_notify_all(struct work_struct *work);
 
-DECLARE_WORK(dapx_netlink_telling, dapx_netlink_notify_all);
+static DECLARE_WORK(dapx_notices_work, dapx_netlink_notify_all);
+
+static const struct genl_family *dapx_notices_family;
 
 static LIST_HEAD(dapx_notices);
 static DEFINE_SPINLOCK(dapx_notices_lock);	/* (irq) the list and all below */
@@ -41,7 +43,7 @@ static u32 dapx_lost_notices;
 
 static bool dapx_listened_to(struct net *net)
 {
-	return genl_has_listeners(&dapx_netlink_family, net, DAPX_NETLINK_EVENTS);
+	return genl_has_listeners(dapx_notices_family, net, DAPX_NETLINK_EVENTS);
 }
 
 /* The device is there: @ctx is attached, and not detached yet. Any context. */
@@ -77,7 +79,7 @@ void dapx_netlink_notify(struct dapx_context *ctx, const struct dapx_notificatio
 		dapx_num_notices++;
 		list_add_tail(&notice->entry, &dapx_notices);
 		notice = NULL;
-		queue_work(dapx_wq, &dapx_netlink_telling);
+		queue_work(dapx_wq, &dapx_notices_work);
 	} else {
 		dapx_lost_notices++;
 	}
@@ -139,7 +141,7 @@ static struct sk_buff *dapx_notice_message(const struct dapx_notice *notice)
 	skb = genlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!skb)
 		return NULL;
-	header = genlmsg_put(skb, 0, 0, &dapx_netlink_family, 0, DAPX_GENL_CMD_EVENT);
+	header = genlmsg_put(skb, 0, 0, dapx_notices_family, 0, DAPX_GENL_CMD_EVENT);
 	if (!header ||
 	    nla_put_u32(skb, DAPX_OBJECT_ATTR_EVENT, notice->what.event) ||
 	    nla_put_u64_64bit(skb, DAPX_OBJECT_ATTR_TIME, notice->time, DAPX_OBJECT_ATTR_PAD) ||
@@ -175,7 +177,7 @@ static void dapx_notice_send(struct dapx_notice *notice, struct net *net)
 	/* Without memory nobody is told; a listener that is too slow learns that from recvmsg(). */
 	if (skb)
 		netlink_broadcast_filtered(net->genl_sock, skb, 0,
-					   dapx_netlink_family.mcgrp_offset + DAPX_NETLINK_EVENTS,
+					   dapx_notices_family->mcgrp_offset + DAPX_NETLINK_EVENTS,
 					   GFP_KERNEL, dapx_notice_hidden, notice);
 }
 
@@ -206,4 +208,16 @@ static void dapx_netlink_notify_all(struct work_struct *work)
 		kfree(notice);
 		cond_resched();
 	}
+}
+
+/* Before any context is there. */
+void dapx_netlink_events_init(const struct genl_family *family)
+{
+	dapx_notices_family = family;
+}
+
+/* No context is left, so nothing more happens. */
+void dapx_netlink_events_exit(void)
+{
+	flush_work(&dapx_notices_work);
 }

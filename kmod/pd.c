@@ -2,50 +2,43 @@
 /*
  * dapx: protection domains
  */
-#include "ep.h"
+#include "memory.h"
 
 /* How long, and how often, to look for queue pairs in error. */
 #define DAPX_QP_CHECKS 10
 #define DAPX_QP_CHECK_MS 100
 
-/* The next endpoint behind @handle, with a reference; NULL: there is none. */
-static struct dapx_ep *dapx_pd_next_ep(struct dapx_pd *pd, unsigned long *handle)
-{
-	struct xarray *objects = &pd->obj.ctx->objects;
-	struct dapx_ep *ep = NULL;
-	struct dapx_object *obj;
-
-	xa_lock(objects);
-	while ((obj = xa_find_after(objects, handle, U32_MAX, XA_PRESENT))) {
-		if (obj->class->type != DAPX_OBJECT_EP)
-			continue;
-		ep = to_dapx_ep(obj);
-		if (READ_ONCE(ep->pd) == pd) {
-			kref_get(&obj->kref);
-			break;
-		}
-		ep = NULL;
-	}
-	xa_unlock(objects);
-	return ep;
-}
-
 static void dapx_pd_check_qps(struct work_struct *work)
 {
 	struct dapx_pd *pd = container_of(to_delayed_work(work), struct dapx_pd, check_work);
 	unsigned int left = READ_ONCE(pd->checks_left);
-	unsigned long handle = 0;
-	struct dapx_ep *ep;
+	struct dapx_pd_member *member;
 
-	while ((ep = dapx_pd_next_ep(pd, &handle))) {
-		dapx_ep_check_qp_error(ep);
-		dapx_object_put(&ep->obj);
+	mutex_lock(&pd->members_lock);
+	list_for_each_entry(member, &pd->members, entry) {
+		member->check(member);
 		cond_resched();
 	}
+	mutex_unlock(&pd->members_lock);
 	if (!left)
 		return;
 	WRITE_ONCE(pd->checks_left, left - 1);
 	dapx_object_queue_delayed(&pd->obj, &pd->check_work, msecs_to_jiffies(DAPX_QP_CHECK_MS));
+}
+
+void dapx_pd_add_member(struct dapx_pd *pd, struct dapx_pd_member *member)
+{
+	mutex_lock(&pd->members_lock);
+	list_add_tail(&member->entry, &pd->members);
+	mutex_unlock(&pd->members_lock);
+}
+
+/* When this returns, check() is not running, and not called any more. */
+void dapx_pd_del_member(struct dapx_pd *pd, struct dapx_pd_member *member)
+{
+	mutex_lock(&pd->members_lock);
+	list_del(&member->entry);
+	mutex_unlock(&pd->members_lock);
 }
 
 /*
@@ -81,6 +74,8 @@ int dapx_cmd_pd_create(struct dapx_ucmd *ucmd)
 		return PTR_ERR(obj);
 	pd = to_dapx_pd(obj);
 	pd->obj.user_data = cmd->user_data;
+	mutex_init(&pd->members_lock);
+	INIT_LIST_HEAD(&pd->members);
 	INIT_DELAYED_WORK(&pd->check_work, dapx_pd_check_qps);
 	pd->ibpd = __ib_alloc_pd(ucmd->ctx->dev->ibdev, 0, ucmd->ctx->owner);
 	if (IS_ERR(pd->ibpd)) {

@@ -149,17 +149,23 @@ void dapx_slot_returned(struct dapx_slot *slot)
 	WRITE_ONCE(slot->cqe.done, dapx_slot_stray);
 }
 
+static void dapx_barrier_gone(struct dapx_event_node *node)
+{
+	struct dapx_barrier *barrier = container_of(node, struct dapx_barrier, node);
+
+	barrier->release(barrier);
+}
+
 /*
  * First thing, for every queue. One that gets no more than this, as its endpoint has no
  * receives of its own, has the events of those that it gets from an SRQ.
  */
-void dapx_queue_init_events(struct dapx_queue *q, struct dapx_object *obj,
-			    void (*barrier_gone)(struct dapx_event_node *node))
+void dapx_queue_init_events(struct dapx_queue *q, struct dapx_object *obj)
 {
 	q->obj = obj;
 	spin_lock_init(&q->lock);
 	dapx_event_source_init(&q->events, obj, dapx_slot_gone);
-	dapx_event_source_init(&q->barrier_events, obj, barrier_gone);
+	dapx_event_source_init(&q->barrier_events, obj, dapx_barrier_gone);
 }
 
 /* What waits for room in @evd, the queue's; NULL: it has none. */
@@ -613,7 +619,7 @@ void dapx_queue_add_barrier(struct dapx_queue *q, struct dapx_barrier *barrier)
 }
 
 /* The barrier that is to be passed now, for one caller; @status: how it ends. */
-struct dapx_barrier *dapx_queue_claim_barrier(struct dapx_queue *q, enum dapx_status *status)
+static struct dapx_barrier *dapx_queue_claim_barrier(struct dapx_queue *q, enum dapx_status *status)
 {
 	struct dapx_barrier *barrier = NULL;
 
@@ -628,8 +634,8 @@ struct dapx_barrier *dapx_queue_claim_barrier(struct dapx_queue *q, enum dapx_st
 }
 
 /* What it stood for is done. Its event comes before any of what was behind it. */
-void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *barrier,
-			     enum dapx_status status)
+static void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *barrier,
+				    enum dapx_status status)
 {
 	struct dapx_evd *evd;
 
@@ -643,13 +649,13 @@ void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *barrier,
 	if (evd && (barrier->signaled || status != DAPX_STATUS_SUCCESS))
 		dapx_evd_post(evd, &barrier->node);
 	else
-		barrier->node.source->gone(&barrier->node);
+		barrier->release(barrier);
 	spin_unlock_bh(&q->lock);
 	dapx_queue_run(q);
 }
 
 /* In mode STOP, and nobody passes one: the next that never will be; NULL: there is none. */
-struct dapx_barrier *dapx_queue_drop_barrier(struct dapx_queue *q)
+static struct dapx_barrier *dapx_queue_drop_barrier(struct dapx_queue *q)
 {
 	struct dapx_barrier *barrier;
 
@@ -661,6 +667,29 @@ struct dapx_barrier *dapx_queue_drop_barrier(struct dapx_queue *q)
 	}
 	spin_unlock_bh(&q->lock);
 	return barrier;
+}
+
+/* Those whose turn it is. In process context; from any number of threads. */
+void dapx_queue_pass_barriers(struct dapx_queue *q)
+{
+	struct dapx_barrier *barrier;
+	enum dapx_status status;
+
+	while ((barrier = dapx_queue_claim_barrier(q, &status))) {
+		barrier->complete(barrier, status);
+		dapx_queue_pass_barrier(q, barrier, status);
+	}
+}
+
+/* The queue's owner ends: those that wait never have their turn. */
+void dapx_queue_drop_barriers(struct dapx_queue *q)
+{
+	struct dapx_barrier *barrier;
+
+	while ((barrier = dapx_queue_drop_barrier(q))) {
+		barrier->complete(barrier, DAPX_STATUS_FLUSHED);
+		barrier->release(barrier);
+	}
 }
 
 /* All that was to be taken is taken, and the device has done it. */

@@ -11,6 +11,7 @@
 
 #include "dapx_private.h"
 
+struct dapx_evd;
 struct dapx_pd;
 
 /* ---------------------------------------------------------------- ring.c */
@@ -25,6 +26,10 @@ struct dapx_ring {
 	struct page *pages[];
 };
 
+extern unsigned int dapx_max_ring_depth;
+extern unsigned int dapx_initial_index;
+
+void dapx_rings_init(void);
 struct dapx_ring *dapx_ring_create(struct dapx_context *ctx, size_t size);
 void dapx_ring_destroy(struct dapx_ring *ring);
 u64 dapx_ring_mmap_offset(const struct dapx_ring *ring);
@@ -78,6 +83,12 @@ struct dapx_event_node {
 	bool solicited;
 };
 
+/* What has events only when it is asked for them. */
+struct dapx_lazy_source {
+	struct list_head entry;		/* evd->lazy */
+	void (*fetch)(struct dapx_lazy_source *source, struct dapx_evd *evd);
+};
+
 struct dapx_evd {
 	struct dapx_object obj;
 	struct mutex resize;		/* one at a time */
@@ -94,7 +105,7 @@ struct dapx_evd {
 	bool frozen;			/* a resize is about to switch the ring */
 	bool want_async;
 	struct mutex lazy_lock;		/* the list */
-	struct list_head lazy;		/* endpoints whose receives are fetched on demand */
+	struct list_head lazy;		/* struct dapx_lazy_source */
 	atomic_t lazy_sources;		/* so many */
 	atomic_t any_waiters;		/* who wait for any event, not only solicited ones */
 	wait_queue_head_t wait;
@@ -113,11 +124,10 @@ void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
 			 const struct dapx_event *event);
 void dapx_evd_expect(struct dapx_evd *evd);
 void dapx_evd_drop(struct dapx_evd *evd, struct dapx_event_source *source);
-void dapx_evd_add_lazy(struct dapx_evd *evd, struct list_head *entry);
-void dapx_evd_del_lazy(struct dapx_evd *evd, struct list_head *entry);
+void dapx_evd_add_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source);
+void dapx_evd_del_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source);
 void dapx_evd_wake_solicited(struct dapx_evd *evd);
 bool dapx_evd_wants_any(struct dapx_evd *evd);
-void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port);
 
 DAPX_OBJECT_ACCESSORS(evd, DAPX_OBJECT_EVD);
 
@@ -171,10 +181,14 @@ struct dapx_queue_ops {
 
 /* What waits between two entries of a ring until all before it is done. */
 struct dapx_barrier {
+	/* its turn has come, or will not; in process context, before its event */
+	void (*complete)(struct dapx_barrier *barrier, enum dapx_status status);
+	/* its event was delivered, dropped, or not wanted; any context */
+	void (*release)(struct dapx_barrier *barrier);
 	struct list_head entry;		/* q->barriers */
 	u32 index;			/* of the entry before which it stands */
 	bool signaled;
-	struct dapx_event_node node;	/* its source's gone() also if it has no event */
+	struct dapx_event_node node;
 };
 
 /* Posted receives: enough for what arrives until the ring is looked at again. */
@@ -221,8 +235,7 @@ struct dapx_queue {
 	u64 inline_dma;
 };
 
-void dapx_queue_init_events(struct dapx_queue *q, struct dapx_object *obj,
-			    void (*barrier_gone)(struct dapx_event_node *node));
+void dapx_queue_init_events(struct dapx_queue *q, struct dapx_object *obj);
 void dapx_queue_drop_events(struct dapx_queue *q, struct dapx_evd *evd);
 int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void *owner,
 		    u32 max_sge, u32 max_inline);
@@ -235,10 +248,8 @@ void dapx_queue_quiesce(struct dapx_queue *q);
 bool dapx_queue_is_clear(struct dapx_queue *q);
 bool dapx_queue_all_ended(struct dapx_queue *q);
 void dapx_queue_add_barrier(struct dapx_queue *q, struct dapx_barrier *barrier);
-struct dapx_barrier *dapx_queue_claim_barrier(struct dapx_queue *q, enum dapx_status *status);
-void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *barrier,
-			     enum dapx_status status);
-struct dapx_barrier *dapx_queue_drop_barrier(struct dapx_queue *q);
+void dapx_queue_pass_barriers(struct dapx_queue *q);
+void dapx_queue_drop_barriers(struct dapx_queue *q);
 bool dapx_queue_idle(struct dapx_queue *q);
 struct dapx_slot *dapx_queue_pull(struct dapx_queue *q, enum dapx_status *status, u32 *left);
 void dapx_slot_post(struct dapx_slot *slot);

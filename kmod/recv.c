@@ -193,6 +193,11 @@ void dapx_ep_arm(struct dapx_ep *ep, struct dapx_evd *evd)
 	dapx_ep_fetch(ep);
 }
 
+void dapx_ep_fetch_lazy(struct dapx_lazy_source *source, struct dapx_evd *evd)
+{
+	dapx_ep_arm(container_of(source, struct dapx_ep, lazy), evd);
+}
+
 void dapx_ep_recv_cq_work(struct work_struct *work)
 {
 	struct dapx_ep *ep = container_of(work, struct dapx_ep, recv_cq_work);

@@ -2,11 +2,24 @@
 /*
  * dapx: memory that a process shares with the module
  */
+
+#include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "queue.h"
+
+unsigned int dapx_max_ring_depth = 32768;
+module_param_named(max_ring_depth, dapx_max_ring_depth, uint, 0444);
+MODULE_PARM_DESC(max_ring_depth,
+		 "Most entries of any ring, a power of two up to 65536 (default 32768)");
+
+unsigned int dapx_initial_index;
+module_param_named(initial_index, dapx_initial_index, uint, 0600);
+MODULE_PARM_DESC(initial_index,
+		 "First index of new rings, for tests of their wrap-around (default 0)");
 
 static void dapx_ring_release(struct kref *kref)
 {
@@ -118,4 +131,10 @@ void dapx_ring_view_init(struct dapx_ring_view *view, struct dapx_ring *ring,
 	view->entries = ring->va + entries_off;
 	view->depth = depth;
 	view->stride = stride;
+}
+
+/* Depths are powers of two, and rings fit their window of mmap offsets. */
+void __init dapx_rings_init(void)
+{
+	dapx_max_ring_depth = rounddown_pow_of_two(clamp(dapx_max_ring_depth, 2U, 65536U));
 }

@@ -84,12 +84,6 @@ static u32 dapx_window_rkey(const struct dapx_window *window)
 
 /* --------------------------------------------------------------------- binds */
 
-void dapx_bind_gone(struct dapx_event_node *node)
-{
-	atomic_dec(&to_dapx_ep(node->source->owner)->binds);
-	kfree(container_of(node, struct dapx_bind, barrier.node));
-}
-
 /* The new window takes the old one's place, which ends. */
 static void dapx_rmr_set_window(struct dapx_rmr *rmr, struct dapx_window *window)
 {
@@ -99,9 +93,18 @@ static void dapx_rmr_set_window(struct dapx_rmr *rmr, struct dapx_window *window
 	dapx_window_revoke(rmr, window);
 }
 
-/* Not after success: the RMR stays what it was. The bind itself goes with its event. */
-static void dapx_bind_complete(struct dapx_bind *bind, enum dapx_status status)
+/* ------------------------------------------------------------------ commands */
+
+static void dapx_bind_release(struct dapx_barrier *barrier)
 {
+	atomic_dec(&container_of(barrier->node.source->owner, struct dapx_ep, obj)->binds);
+	kfree(container_of(barrier, struct dapx_bind, barrier));
+}
+
+/* Not after success: the RMR stays what it was. The bind itself goes with its event. */
+static void dapx_bind_complete(struct dapx_barrier *barrier, enum dapx_status status)
+{
+	struct dapx_bind *bind = container_of(barrier, struct dapx_bind, barrier);
 	struct dapx_rmr *rmr = bind->rmr;
 
 	mutex_lock_nested(&rmr->obj.mutex, SINGLE_DEPTH_NESTING);
@@ -116,33 +119,6 @@ static void dapx_bind_complete(struct dapx_bind *bind, enum dapx_status status)
 	bind->rmr = NULL;
 	dapx_object_put(&rmr->obj);
 }
-
-/* Those whose turn it is. Process context; from any number of threads. */
-void dapx_rmr_binds_pass(struct dapx_ep *ep)
-{
-	struct dapx_barrier *barrier;
-	enum dapx_status status;
-
-	while ((barrier = dapx_queue_claim_barrier(&ep->sq, &status))) {
-		dapx_bind_complete(container_of(barrier, struct dapx_bind, barrier), status);
-		dapx_queue_pass_barrier(&ep->sq, barrier, status);
-	}
-	dapx_ep_completed(ep);
-}
-
-/* The endpoint ends: those that wait in its queue never take place. */
-void dapx_rmr_binds_drop(struct dapx_ep *ep)
-{
-	struct dapx_barrier *barrier;
-
-	while ((barrier = dapx_queue_drop_barrier(&ep->sq))) {
-		dapx_bind_complete(container_of(barrier, struct dapx_bind, barrier),
-				   DAPX_STATUS_FLUSHED);
-		dapx_bind_gone(&barrier->node);
-	}
-}
-
-/* ------------------------------------------------------------------ commands */
 
 /* Once for a device: before the first window on it. */
 static int dapx_rmr_prepare_keys(struct dapx_device *dev)
@@ -253,6 +229,8 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 		return -ENOMEM;
 	bind->rmr = rmr;
 	bind->window = *window;
+	bind->barrier.complete = dapx_bind_complete;
+	bind->barrier.release = dapx_bind_release;
 	bind->barrier.signaled = cmd->flags & DAPX_BIND_SIGNALED;
 	bind->barrier.node.source = &ep->sq.barrier_events;
 	bind->barrier.node.solicited = true;
@@ -278,7 +256,8 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 		return ret;
 	}
 	/* In most cases nothing is in its way. */
-	dapx_rmr_binds_pass(ep);
+	dapx_queue_pass_barriers(&ep->sq);
+	dapx_ep_completed(ep);
 	if (READ_ONCE(ep->sq.num_barriers))
 		dapx_queue_run(&ep->sq);
 	return 0;

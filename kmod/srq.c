@@ -259,7 +259,7 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 	INIT_WORK(&srq->work, dapx_srq_work);
 	INIT_LIST_HEAD(&srq->entry);
 	spin_lock_init(&srq->async_lock);
-	dapx_queue_init_events(&srq->rq, obj, NULL);
+	dapx_queue_init_events(&srq->rq, obj);
 	dapx_event_source_init(&srq->async_events, obj, NULL);
 	srq->limit_event.source = &srq->async_events;
 	srq->error_event.source = &srq->async_events;

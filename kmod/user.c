@@ -18,6 +18,9 @@ MODULE_PARM_DESC(max_user_objects,
 /* Each takes a thread of the kernel while its peer does not answer. */
 #define DAPX_MAX_USER_CONNECTING 256
 
+/* The module's own work, which waits for nobody. */
+struct workqueue_struct *dapx_wq;
+
 static DEFINE_XARRAY(dapx_users);
 
 static void dapx_user_free(struct dapx_user *user)
@@ -108,10 +111,21 @@ void dapx_user_put(struct dapx_user *user)
 	wake_up_var(&dapx_users);
 }
 
-/* No file is open, and no device there: the last ends are over in a moment. */
-void dapx_users_exit(void)
+int dapx_users_init(void)
+{
+	dapx_wq = alloc_workqueue("dapx", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return dapx_wq ? 0 : -ENOMEM;
+}
+
+/* No file is open, and no device is left: the last contexts end in a moment. */
+void dapx_users_wait(void)
 {
 	wait_var_event(&dapx_users, xa_empty(&dapx_users));
+}
+
+void dapx_users_exit(void)
+{
+	destroy_workqueue(dapx_wq);
 }
 
 int dapx_user_charge(struct dapx_user *user)

@@ -228,28 +228,22 @@ static u32 dapx_xrc_qp_limit(struct dapx_xrc_qp *qp)
 	return qp->advertised;
 }
 
+static void dapx_xrc_plain_done(struct ib_cq *cq, struct ib_wc *wc);
+
 static void dapx_xrc_qp_answer(struct dapx_xrc_qp *qp, const struct dapx_xrc_reply *reply)
 {
-	struct ib_sge sge = { .addr = qp->plain_dma, .lkey = qp->qp->pd->local_dma_lkey };
-	struct ib_send_wr wr = {
-		.wr_cqe = &qp->plain_cqe,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IB_WR_SEND,
-		.send_flags = IB_SEND_SIGNALED,
-	};
+	u32 length;
 
 	if (qp->plain_busy) {
-		/* Bad news is not to be forgotten for a word on credits. */
+		/* A credit update must not overwrite a pending error reply. */
 		if (!qp->reply_pending || reply->status != DAPX_STATUS_SUCCESS)
 			qp->pending_status = reply->status;
 		qp->reply_pending = true;
 		return;
 	}
-	sge.length = dapx_xrc_reply_build(&qp->resp, reply, dapx_xrc_qp_limit(qp), qp->plain_va);
-	ib_dma_sync_single_for_device(qp->qp->device, sge.addr, sge.length, DMA_TO_DEVICE);
+	length = dapx_xrc_reply_build(&qp->resp, reply, dapx_xrc_qp_limit(qp), qp->plain.va);
 	qp->plain_busy = true;
-	if (ib_post_send(qp->qp, &wr, NULL)) {
+	if (dapx_xrc_post_send(qp->qp, &qp->plain, length, dapx_xrc_plain_done)) {
 		qp->plain_busy = false;
 		dapx_xrc_qp_fail(qp);
 	}
@@ -324,8 +318,7 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 	if (unlikely(!qp->established))
 		dapx_xrc_qp_established(qp);
 
-	ib_dma_sync_single_for_cpu(qp->qp->device, buffer->dma, DAPX_XRC_SEGMENT_SIZE,
-				   DMA_BIDIRECTIONAL);
+	dapx_xrc_buffer_read(qp->qp->device, buffer, DAPX_XRC_SEGMENT_SIZE);
 	rcu_read_lock();
 	dapx_xrc_respond(&qp->resp, buffer->va, wc->byte_len, &reply);
 	rcu_read_unlock();
@@ -476,18 +469,13 @@ struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain, struct da
 	INIT_DELAYED_WORK(&qp->close_work, dapx_xrc_qp_close_work);
 	dapx_xrc_responder_init(&qp->resp, &dapx_xrc_responder_ops);
 	qp->resp.rnr_timer = DAPX_XRC_RNR_TIMER;
-	ret = -ENOMEM;
-	qp->plain_cqe.done = dapx_xrc_plain_done;
-	qp->plain_va = kzalloc(DAPX_XRC_PLAIN_SIZE, GFP_KERNEL_ACCOUNT);
-	if (!qp->plain_va)
+	ret = dapx_xrc_buffer_init(ibdev, &qp->plain, DAPX_XRC_PLAIN_SIZE);
+	if (ret)
 		goto err_qp;
-	qp->plain_dma = ib_dma_map_single(ibdev, qp->plain_va, DAPX_XRC_PLAIN_SIZE, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(ibdev, qp->plain_dma))
-		goto err_plain;
 	qp->own = dapx_xrc_min_credits(domain->dev);
 	ret = dapx_xrc_buffers_create(ibdev, &qp->buffers, qp->own);
 	if (ret)
-		goto err_map;
+		goto err_plain;
 	qp->share = qp->own;
 	ret = dapx_xrc_qp_make(qp);
 	if (ret)
@@ -498,10 +486,8 @@ struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain, struct da
 
 err_buffers:
 	dapx_xrc_buffers_destroy(ibdev, &qp->buffers);
-err_map:
-	ib_dma_unmap_single(ibdev, qp->plain_dma, DAPX_XRC_PLAIN_SIZE, DMA_TO_DEVICE);
 err_plain:
-	kfree(qp->plain_va);
+	dapx_xrc_buffer_exit(ibdev, &qp->plain);
 err_qp:
 	dapx_user_put(user);
 	kfree(qp);
@@ -541,9 +527,8 @@ void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 		dapx_xrc_pool_give(domain->pool, list_first_entry(&qp->buffers,
 								  struct dapx_xrc_buffer, entry));
 	dapx_xrc_buffers_destroy(ibdev, &qp->buffers);
-	ib_dma_unmap_single(ibdev, qp->plain_dma, DAPX_XRC_PLAIN_SIZE, DMA_TO_DEVICE);
+	dapx_xrc_buffer_exit(ibdev, &qp->plain);
 	dapx_user_put(qp->user);
-	kfree(qp->plain_va);
 	kfree(qp);
 }
 

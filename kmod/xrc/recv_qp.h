@@ -54,10 +54,8 @@ struct dapx_xrc_qp {
 	enum dapx_status pending_status;
 	u64 not_ready;
 	struct list_head buffers;
-	struct ib_cqe plain_cqe;
+	struct dapx_xrc_buffer plain;	/* for answers without data */
 	bool plain_busy;
-	void *plain_va;
-	u64 plain_dma;
 };
 
 /* A context's registration. */

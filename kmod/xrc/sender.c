@@ -77,8 +77,7 @@ static void *dapx_xrc_send_buffer(struct dapx_xrc_requester *req)
 
 	buffer = list_first_entry(&sender->idle, struct dapx_xrc_buffer, entry);
 	list_move(&buffer->entry, &sender->busy);
-	ib_dma_sync_single_for_cpu(sender->ep->qp->device, buffer->dma, DAPX_XRC_SEGMENT_SIZE,
-				   DMA_BIDIRECTIONAL);
+	dapx_xrc_buffer_read(sender->ep->qp->device, buffer, DAPX_XRC_SEGMENT_SIZE);
 	return buffer->va;
 }
 
@@ -239,8 +238,7 @@ static void dapx_xrc_answer_done(struct ib_cq *cq, struct ib_wc *wc)
 		dapx_xrc_wire_failed(sender, wc->status);
 	} else {
 		WRITE_ONCE(ep->received_at, jiffies | 1);
-		ib_dma_sync_single_for_cpu(ep->obj.ctx->dev->ibdev, buffer->dma, wc->byte_len,
-					   DMA_BIDIRECTIONAL);
+		dapx_xrc_buffer_read(ep->obj.ctx->dev->ibdev, buffer, wc->byte_len);
 		dapx_xrc_answered(&sender->req, buffer->va, wc->byte_len);
 		if (!sender->stopped &&
 		    dapx_xrc_post_recv(ep->qp, buffer, dapx_xrc_answer_done))

@@ -77,33 +77,41 @@ u32 dapx_xrc_answers(const struct dapx_device *dev)
 	return dev->iwarp ? 2 * DAPX_XRC_CREDITS + 2 : 4;
 }
 
+int dapx_xrc_buffer_init(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer, u32 size)
+{
+	buffer->va = kmalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!buffer->va)
+		return -ENOMEM;
+	buffer->dma = ib_dma_map_single(ibdev, buffer->va, size, DMA_BIDIRECTIONAL);
+	if (ib_dma_mapping_error(ibdev, buffer->dma)) {
+		kfree(buffer->va);
+		return -ENOMEM;
+	}
+	buffer->size = size;
+	return 0;
+}
+
+void dapx_xrc_buffer_exit(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer)
+{
+	ib_dma_unmap_single(ibdev, buffer->dma, buffer->size, DMA_BIDIRECTIONAL);
+	kfree(buffer->va);
+}
+
 static struct dapx_xrc_buffer *dapx_xrc_buffer_create(struct ib_device *ibdev)
 {
 	struct dapx_xrc_buffer *buffer;
 
 	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
-	if (!buffer)
+	if (buffer && dapx_xrc_buffer_init(ibdev, buffer, DAPX_XRC_SEGMENT_SIZE)) {
+		kfree(buffer);
 		return NULL;
-	buffer->va = kmalloc(DAPX_XRC_SEGMENT_SIZE, GFP_KERNEL_ACCOUNT);
-	if (!buffer->va)
-		goto err_buffer;
-	buffer->dma = ib_dma_map_single(ibdev, buffer->va, DAPX_XRC_SEGMENT_SIZE,
-					DMA_BIDIRECTIONAL);
-	if (ib_dma_mapping_error(ibdev, buffer->dma))
-		goto err_va;
+	}
 	return buffer;
-
-err_va:
-	kfree(buffer->va);
-err_buffer:
-	kfree(buffer);
-	return NULL;
 }
 
 static void dapx_xrc_buffer_destroy(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer)
 {
-	ib_dma_unmap_single(ibdev, buffer->dma, DAPX_XRC_SEGMENT_SIZE, DMA_BIDIRECTIONAL);
-	kfree(buffer->va);
+	dapx_xrc_buffer_exit(ibdev, buffer);
 	kfree(buffer);
 }
 
@@ -213,6 +221,12 @@ int dapx_xrc_post_send(struct ib_qp *qp, struct dapx_xrc_buffer *buffer, u32 len
 	buffer->cqe.done = done;
 	ib_dma_sync_single_for_device(qp->device, buffer->dma, length, DMA_BIDIRECTIONAL);
 	return ib_post_send(qp, &wr, NULL);
+}
+
+/* The device is done with it: what it wrote, or may have, is the CPU's to read and to overwrite. */
+void dapx_xrc_buffer_read(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer, u32 length)
+{
+	ib_dma_sync_single_for_cpu(ibdev, buffer->dma, length, DMA_BIDIRECTIONAL);
 }
 
 /*

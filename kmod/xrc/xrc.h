@@ -80,6 +80,7 @@ struct dapx_xrc_buffer {
 	struct list_head entry;
 	void *va;
 	u64 dma;
+	u32 size;
 };
 
 /* What each end of a connection may have on the way to it. */
@@ -101,6 +102,9 @@ struct dapx_xrc_pool *dapx_xrc_pool_create(struct ib_device *ibdev);
 void dapx_xrc_pool_destroy(struct ib_device *ibdev, struct dapx_xrc_pool *pool);
 bool dapx_xrc_pool_take(struct dapx_xrc_pool *pool, struct list_head *to);
 void dapx_xrc_pool_give(struct dapx_xrc_pool *pool, struct dapx_xrc_buffer *buffer);
+int dapx_xrc_buffer_init(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer, u32 size);
+void dapx_xrc_buffer_exit(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer);
+void dapx_xrc_buffer_read(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer, u32 length);
 int dapx_xrc_buffers_create(struct ib_device *ibdev, struct list_head *list, unsigned int count);
 void dapx_xrc_buffers_destroy(struct ib_device *ibdev, struct list_head *list);
 int dapx_xrc_post_recv(struct ib_qp *qp, struct dapx_xrc_buffer *buffer,

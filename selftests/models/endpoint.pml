@@ -582,7 +582,7 @@ inline dapx_context_teardown(ok, t)
 #ifndef WITHOUT_dapx_context_teardown__down_write
 	atomic { !writer && readers == 0 -> writer = true }
 #endif
-	/* dapx_context_destroy_listeners(), dapx_cm_return_candidate() */
+	/* dapx_context_destroy_sources(), dapx_cm_return_candidate() */
 	atomic {
 		if
 		:: published && (state == RESERVED || state == PASSIVE_PENDING) -> state = UNCONNECTED
@@ -889,7 +889,7 @@ end:	do
 	od
 }
 
-/* The device finds a fault, and says so: dapx_qp_event(). */
+/* The device finds a fault, and says so: dapx_ep_qp_event(). */
 proctype qp_event()
 {
 end:	atomic { qp_there -> qp_failed = true; dapx_ep_fail() }

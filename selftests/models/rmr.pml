@@ -309,7 +309,7 @@ inline dapx_bind_complete(b, ok, w)
 	atomic { rmr_touch; rmr_refs-- }
 }
 
-inline dapx_rmr_binds_pass(b, ok, w)
+inline dapx_queue_pass_barriers(b, ok, w)
 {
 	do
 	:: dapx_queue_claim_barrier(b, ok);
@@ -317,7 +317,7 @@ inline dapx_rmr_binds_pass(b, ok, w)
 		:: b == NONE -> break
 		:: else ->
 			dapx_bind_complete(b, ok, w);
-#ifndef WITHOUT_dapx_rmr_binds_pass__dapx_queue_pass_barrier
+#ifndef WITHOUT_dapx_queue_pass_barriers__dapx_queue_pass_barrier
 			dapx_queue_pass_barrier(b, ok)
 #endif
 		fi
@@ -325,7 +325,7 @@ inline dapx_rmr_binds_pass(b, ok, w)
 	ok = false
 }
 
-inline dapx_rmr_binds_drop(b, w)
+inline dapx_queue_drop_barriers(b, w)
 {
 	do
 	:: dapx_queue_drop_barrier(b);
@@ -394,7 +394,7 @@ inline dapx_rmr_queue_bind(b, t, ok, w)
 	unlock(rmr_mutex);
 	if
 	:: ok ->
-		dapx_rmr_binds_pass(t, ok, w);
+		dapx_queue_pass_barriers(t, ok, w);
 		ok = true;
 		if
 		:: first != NONE -> dapx_queue_run()
@@ -572,8 +572,8 @@ inline dapx_ep_teardown(b, w)
 	dapx_ep_stop();
 	/* dapx_ep_drain() */
 	outstanding == 0;
-#ifndef WITHOUT_dapx_ep_teardown__dapx_rmr_binds_drop
-	dapx_rmr_binds_drop(b, w);
+#ifndef WITHOUT_dapx_ep_teardown__dapx_queue_drop_barriers
+	dapx_queue_drop_barriers(b, w);
 #endif
 	skip
 }
@@ -628,7 +628,7 @@ end:	do
 	   if
 	   :: !ep_dead ->
 		if
-		:: t_bind -> dapx_rmr_binds_pass(b, ok, w)
+		:: t_bind -> dapx_queue_pass_barriers(b, ok, w)
 		:: else
 		fi;
 		if

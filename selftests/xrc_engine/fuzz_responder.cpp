@@ -333,7 +333,7 @@ struct Peer : dapx_xrc_responder {
         std::memcpy(&head, buffer.get(), std::min<std::size_t>(sizeof(head), length));
         const bool asks = le16toh(head.flags) & DAPX_XRC_ASK;
         const bool was_failed = failed;
-        const bool was_deaf = deaf;
+        const bool was_dropping = dropping;
         const bool was_greeted = greeted;
         const std::uint64_t was_messages = messages;
         // A part that is not the last of its message: it is the segment's first, or none.
@@ -351,13 +351,13 @@ struct Peer : dapx_xrc_responder {
               "messages are counted wrong");
         check(reply.status == DAPX_STATUS_SUCCESS || !reply.has_data, "data of what was refused");
         const bool unheard = was_failed || reply.type == DAPX_XRC_WELCOME;
-        const bool dropped = !unheard && was_deaf && deaf && reply.status == DAPX_STATUS_SUCCESS;
+        const bool dropped = !unheard && was_dropping && dropping && reply.status == DAPX_STATUS_SUCCESS;
         if (unheard || dropped) {
             check(advance == 0 && calls == 0, "something is done though nothing is heard");
             check(!dropped || (requests == 0 && (reply.type != 0) == asks),
                   "what comes again is dropped, or not answered");
         } else if (reply.status == DAPX_STATUS_SUCCESS) {
-            check(!deaf && whole && advance == requests, "done, but not all");
+            check(!dropping && whole && advance == requests, "done, but not all");
             check(reply.type != 0 && reply.now == (asks || reply.has_data),
                   "the segment's first request asks, and no other");
             check(demand == le32toh(head.demand), "another demand");
@@ -365,7 +365,7 @@ struct Peer : dapx_xrc_responder {
             check(!whole || advance < requests, "all is done, and refused");
         }
         if (reply.status == DAPX_STATUS_RECEIVER_NOT_READY) {
-            check(!receive && !failed && deaf, "not ready, and yet something is kept");
+            check(!receive && !failed && dropping, "not ready, and yet something is kept");
             check(advance < requests, "not ready for what did not arrive");
         } else if (reply.status != DAPX_STATUS_SUCCESS) {
             check(failed && reply.now, "refused, and goes on");

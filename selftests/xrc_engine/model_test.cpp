@@ -23,7 +23,7 @@ struct Seen {
     bool shared = false;           // several requests in a segment
     bool not_ready_inside = false; // a segment of which something was done
     bool last_credit = false;      // went into a segment of several requests, more waiting
-    bool deaf_to_several = false;  // a segment of several requests was dropped
+    bool dropping_several = false;  // a segment of several requests was dropped
 };
 
 struct Setup {
@@ -192,7 +192,7 @@ private:
         seen_.last_credit |= shares && world.requester.sent == world.requester.limit &&
                              before->requester.limit - before->requester.sent <= 1 &&
                              world.requester.next != nullptr;
-        seen_.deaf_to_several |= before->responder.deaf && world.responder.deaf &&
+        seen_.dropping_several |= before->responder.dropping && world.responder.dropping &&
                                  world.to_responder.size() < before->to_responder.size() &&
                                  requests_of(before->to_responder.front()) > 1;
     }
@@ -358,7 +358,7 @@ TEST(XrcModel, SegmentsAreShared)
     EXPECT_TRUE(seen.shared);
     EXPECT_TRUE(seen.not_ready_inside);
     EXPECT_TRUE(seen.last_credit);
-    EXPECT_TRUE(seen.deaf_to_several);
+    EXPECT_TRUE(seen.dropping_several);
 }
 
 TEST(XrcModel, SharedSegmentsInLittleRoom)

@@ -701,7 +701,7 @@ TEST_F(XrcResponder, NotReadyInTheMiddleOfASegment)
     EXPECT_EQ(le32toh(answer().expected), 1U);
     EXPECT_EQ(answer().flags, 0);
     EXPECT_EQ(world.responder.messages, 1U);
-    EXPECT_TRUE(world.responder.deaf);
+    EXPECT_TRUE(world.responder.dropping);
     EXPECT_FALSE(world.responder.open);
     expect_arrived(0, 0, 1);
     EXPECT_FALSE(world.receive(1, 0).taken);
@@ -721,7 +721,7 @@ TEST_F(XrcResponder, NotReadyInTheMiddleOfASegment)
     ASSERT_EQ(world.to_requester.size(), 2U);
     EXPECT_EQ(answer().status, DAPX_STATUS_SUCCESS);
     EXPECT_EQ(le32toh(answer().expected), 1U);
-    EXPECT_TRUE(world.responder.deaf);
+    EXPECT_TRUE(world.responder.dropping);
     // Again, in other company.
     world.post(0);
     arrive({{request(1, DAPX_OP_SEND, 2), 2}});
@@ -732,7 +732,7 @@ TEST_F(XrcResponder, NotReadyInTheMiddleOfASegment)
     expect_arrived(0, 2, 3);
     expect_arrived(1, 0, 4);
     expect_arrived(1, 1, 5);
-    EXPECT_FALSE(world.responder.deaf);
+    EXPECT_FALSE(world.responder.dropping);
     expect_no_violation();
 }
 
@@ -793,7 +793,7 @@ TEST_F(XrcResponder, AnswersWhoAsksThoughDeaf)
     EXPECT_EQ(answer().flags, 0);
     EXPECT_EQ(le32toh(answer().expected), 0U);
     EXPECT_EQ(le32toh(answer().limit), 3U + 15U);
-    EXPECT_TRUE(world.responder.deaf);
+    EXPECT_TRUE(world.responder.dropping);
 }
 
 TEST_F(XrcResponder, IsNotDeafToNonsense)
