@@ -28,16 +28,11 @@
 #define DAPX_MAX_TENTATIVE_MEMORY (16 * 1024 * 1024)
 
 /* What a peer's connection manager needs to take notice of a message. */
-#define DAPX_NOTICE_TIME (HZ / 10)
+#define DAPX_REJECT_DELAY (HZ / 10)
 
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
-static void dapx_cm_expel_work(struct work_struct *work);
-static void dapx_cm_furnish(struct work_struct *work);
-
-static struct dapx_cm *dapx_cm_of(struct dapx_object *obj)
-{
-	return container_of(obj, struct dapx_cm, obj);
-}
+static void dapx_cm_destroy_work(struct work_struct *work);
+static void dapx_cm_make_endpoint(struct work_struct *work);
 
 bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr)
 {
@@ -90,16 +85,16 @@ static int dapx_cm_create_id(struct dapx_cm *cm)
  * device from being removed. Not in the callback that finds it out: the command
  * that caused it may still be at work on the id.
  */
-void dapx_cm_expel(struct dapx_cm *cm)
+void dapx_cm_destroy_async(struct dapx_cm *cm)
 {
 	kref_get(&cm->obj.kref);
-	if (!dapx_object_queue_work(&cm->obj, &cm->expel))
+	if (!dapx_object_queue_work(&cm->obj, &cm->destroy_work))
 		dapx_object_put(&cm->obj);
 }
 
-static void dapx_cm_expel_work(struct work_struct *work)
+static void dapx_cm_destroy_work(struct work_struct *work)
 {
-	struct dapx_cm *cm = container_of(work, struct dapx_cm, expel);
+	struct dapx_cm *cm = container_of(work, struct dapx_cm, destroy_work);
 
 	mutex_lock(&cm->obj.mutex);
 	dapx_cm_shutdown(cm);
@@ -108,9 +103,9 @@ static void dapx_cm_expel_work(struct work_struct *work)
 }
 
 /* It may have been first to take the id, and still wait for a callback. */
-void dapx_cm_expel_cancel(struct dapx_cm *cm)
+void dapx_cm_cancel_destroy(struct dapx_cm *cm)
 {
-	if (cancel_work_sync(&cm->expel))
+	if (cancel_work_sync(&cm->destroy_work))
 		dapx_object_put(&cm->obj);
 }
 
@@ -122,15 +117,15 @@ static struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 	obj = dapx_object_alloc(ctx, &dapx_cm_class);
 	if (IS_ERR(obj))
 		return ERR_CAST(obj);
-	cm = dapx_cm_of(obj);
+	cm = to_dapx_cm(obj);
 	mutex_init(&cm->id_mutex);
 	spin_lock_init(&cm->lock);
 	INIT_LIST_HEAD(&cm->requests);
 	INIT_LIST_HEAD(&cm->entry);
 	init_completion(&cm->connected);
 	init_waitqueue_head(&cm->acked);
-	INIT_WORK(&cm->expel, dapx_cm_expel_work);
-	INIT_WORK(&cm->furnish, dapx_cm_furnish);
+	INIT_WORK(&cm->destroy_work, dapx_cm_destroy_work);
+	INIT_WORK(&cm->make_ep_work, dapx_cm_make_endpoint);
 	dapx_event_source_init(&cm->events, obj, NULL);
 	cm->addr_event.source = &cm->events;
 	cm->route_event.source = &cm->events;
@@ -148,7 +143,7 @@ struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep)
 	cm = dapx_cm_alloc(ep->obj.ctx);
 	if (IS_ERR(cm))
 		return cm;
-	dapx_object_hide(&cm->obj);
+	dapx_object_make_internal(&cm->obj);
 	cm->state = DAPX_CM_ATTACHED;
 	cm->ep = ep;
 	ret = dapx_cm_create_id(cm);
@@ -171,12 +166,12 @@ void dapx_cm_mark_sent(struct dapx_cm *cm)
  * request or an answer back, overtakes that, it is lost: who accepts the request waits a
  * minute until the CM gives up; whose request was accepted has a connection to nobody.
  */
-void dapx_cm_await_notice(unsigned long sent_at)
+void dapx_cm_delay_reject(unsigned long sent_at)
 {
 	unsigned long now = jiffies;
 
-	if (sent_at && time_before(now, sent_at + DAPX_NOTICE_TIME))
-		schedule_timeout_uninterruptible(sent_at + DAPX_NOTICE_TIME - now);
+	if (sent_at && time_before(now, sent_at + DAPX_REJECT_DELAY))
+		schedule_timeout_uninterruptible(sent_at + DAPX_REJECT_DELAY - now);
 }
 
 /*
@@ -257,7 +252,7 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 		mutex_unlock(&cm->id_mutex);
 		wait_for_completion(&cm->connected);
 	}
-	dapx_cm_await_notice(READ_ONCE(cm->sent_at));
+	dapx_cm_delay_reject(READ_ONCE(cm->sent_at));
 	dapx_cm_destroy_id(id);
 }
 
@@ -465,7 +460,7 @@ static void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *nod
 }
 
 /* To who took the request, unless he is answering it just now: then he learns by that. */
-static void dapx_cm_tell_gone(struct dapx_cm *cm)
+static void dapx_cm_notify_gone(struct dapx_cm *cm)
 {
 	lockdep_assert_held(&cm->lock);
 	if (cm->gone && cm->state == DAPX_CM_REQUEST && !cm->listener)
@@ -482,7 +477,7 @@ void dapx_cm_unclaim_request(struct dapx_cm *cm)
 	orphan = cm->orphan;
 	if (!orphan) {
 		cm->state = DAPX_CM_REQUEST;
-		dapx_cm_tell_gone(cm);
+		dapx_cm_notify_gone(cm);
 	}
 	spin_unlock_irq(&cm->lock);
 	if (orphan)
@@ -597,9 +592,9 @@ static void dapx_cm_charge_end(struct mem_cgroup *memcg, struct mem_cgroup *old)
 }
 
 /* A failure is the peer's reject. */
-static void dapx_cm_furnish(struct work_struct *work)
+static void dapx_cm_make_endpoint(struct work_struct *work)
 {
-	struct dapx_cm *cm = container_of(work, struct dapx_cm, furnish);
+	struct dapx_cm *cm = container_of(work, struct dapx_cm, make_ep_work);
 	struct mem_cgroup *memcg, *old;
 	struct dapx_ep *ep;
 
@@ -619,9 +614,9 @@ static void dapx_cm_furnish(struct work_struct *work)
 }
 
 /* Takes back what was not begun, and waits for what was. True: the request is the caller's. */
-static bool dapx_cm_unfurnish(struct dapx_cm *cm)
+static bool dapx_cm_cancel_make_endpoint(struct dapx_cm *cm)
 {
-	if (!cancel_work_sync(&cm->furnish))
+	if (!cancel_work_sync(&cm->make_ep_work))
 		return false;
 	dapx_object_put(&cm->obj);
 	return true;
@@ -696,7 +691,7 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	if (listener->mode == DAPX_LISTEN_TENTATIVE) {
 		/* Not here, where everybody's requests wait for the next. */
 		kref_get(&cm->obj.kref);
-		dapx_object_queue_work(&cm->obj, &cm->furnish);
+		dapx_object_queue_work(&cm->obj, &cm->make_ep_work);
 	} else {
 		dapx_cm_announce_request(cm);
 	}
@@ -734,20 +729,20 @@ static void dapx_cm_event(struct dapx_cm *cm, struct dapx_event_node *node,
 }
 
 /* A request whose peer gave up: accepting it will fail. */
-static void dapx_cm_gone(struct dapx_cm *cm, int error)
+static void dapx_cm_request_gone(struct dapx_cm *cm, int error)
 {
 	spin_lock_irq(&cm->lock);
 	cm->gone = error;
-	dapx_cm_tell_gone(cm);
+	dapx_cm_notify_gone(cm);
 	spin_unlock_irq(&cm->lock);
 }
 
-static void dapx_cm_foreign(struct dapx_cm *cm)
+static void dapx_cm_wrong_device(struct dapx_cm *cm)
 {
 	if (READ_ONCE(cm->state) == DAPX_CM_RESOLVING)
 		dapx_cm_event(cm, &cm->addr_event, DAPX_CM_ENDED, DAPX_CM_ADDR_ERROR,
 			      -EADDRNOTAVAIL);
-	dapx_cm_expel(cm);
+	dapx_cm_destroy_async(cm);
 }
 
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
@@ -768,11 +763,11 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 			dapx_cm_event(cm, &cm->addr_event, DAPX_CM_ADDR_READY,
 				      DAPX_CM_ADDR_RESOLVED, 0);
 		else
-			dapx_cm_foreign(cm);
+			dapx_cm_wrong_device(cm);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		/* Not ours: then nothing would be left to hear of it. */
-		dapx_cm_foreign(cm);
+		dapx_cm_wrong_device(cm);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 		dapx_cm_event(cm, &cm->addr_event, DAPX_CM_BOUND, DAPX_CM_ADDR_ERROR,
@@ -787,14 +782,14 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 			      event->status);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		dapx_cm_gone(cm, -ECONNREFUSED);
+		dapx_cm_request_gone(cm, -ECONNREFUSED);
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		dapx_cm_gone(cm, -ETIMEDOUT);
+		dapx_cm_request_gone(cm, -ETIMEDOUT);
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_DISCONNECTED:
-		dapx_cm_gone(cm, -ECONNABORTED);
+		dapx_cm_request_gone(cm, -ECONNABORTED);
 		break;
 	default:
 		break;
@@ -826,7 +821,7 @@ static void dapx_cm_destroy_listener(struct dapx_cm *listener)
 		spin_unlock_irq(&listener->lock);
 		if (!cm)
 			break;
-		ours = dapx_cm_unfurnish(cm);
+		ours = dapx_cm_cancel_make_endpoint(cm);
 		spin_lock_irq(&cm->lock);
 		/* Without a listener: it was taken in this moment. */
 		if (!ours && cm->listener) {
@@ -851,7 +846,7 @@ static void dapx_cm_destroy_listener(struct dapx_cm *listener)
 
 static void dapx_cm_destroy(struct dapx_object *obj)
 {
-	struct dapx_cm *cm = dapx_cm_of(obj);
+	struct dapx_cm *cm = to_dapx_cm(obj);
 	bool listener = dapx_cm_listener(cm);
 
 	spin_lock_irq(&cm->lock);
@@ -886,7 +881,7 @@ static int dapx_cm_try_free(struct dapx_cm *cm, u32 flags)
 	if (ret == -EBUSY) {
 		spin_lock_irq(&cm->lock);
 		cm->closing = false;
-		dapx_cm_tell_gone(cm);
+		dapx_cm_notify_gone(cm);
 		spin_unlock_irq(&cm->lock);
 	}
 	return ret;
@@ -900,7 +895,7 @@ static bool dapx_cm_is_acked(struct dapx_cm *cm)
 static int dapx_cm_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 {
 	const struct dapx_free *cmd = ucmd->cmd;
-	struct dapx_cm *cm = dapx_cm_of(obj);
+	struct dapx_cm *cm = to_dapx_cm(obj);
 	int ret;
 
 	if (READ_ONCE(cm->listener)) {
@@ -939,12 +934,12 @@ static int dapx_cm_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 
 static u32 dapx_cm_object_state(struct dapx_object *obj)
 {
-	return READ_ONCE(dapx_cm_of(obj)->state);
+	return READ_ONCE(to_dapx_cm(obj)->state);
 }
 
-static int dapx_cm_describe(struct dapx_object *obj, struct sk_buff *skb)
+static int dapx_cm_fill(struct dapx_object *obj, struct sk_buff *skb)
 {
-	struct dapx_cm *cm = dapx_cm_of(obj);
+	struct dapx_cm *cm = to_dapx_cm(obj);
 
 	if (READ_ONCE(cm->state) == DAPX_CM_LISTENING &&
 	    nla_put_u32(skb, DAPX_OBJECT_ATTR_REQUESTS, READ_ONCE(cm->num_requests)))
@@ -958,7 +953,7 @@ const struct dapx_object_class dapx_cm_class = {
 	.free = dapx_cm_free,
 	.destroy = dapx_cm_destroy,
 	.state = dapx_cm_object_state,
-	.describe = dapx_cm_describe,
+	.fill = dapx_cm_fill,
 };
 
 /* ------------------------------------------------------------------ commands */
@@ -967,7 +962,7 @@ static struct dapx_cm *dapx_cm_get(struct dapx_context *ctx, u32 handle)
 {
 	struct dapx_object *obj = dapx_object_get(ctx, handle, DAPX_OBJECT_CM);
 
-	return IS_ERR(obj) ? ERR_CAST(obj) : dapx_cm_of(obj);
+	return IS_ERR(obj) ? ERR_CAST(obj) : to_dapx_cm(obj);
 }
 
 int dapx_cmd_cm_create(struct dapx_ucmd *ucmd)
@@ -987,7 +982,7 @@ int dapx_cmd_cm_create(struct dapx_ucmd *ucmd)
 		dapx_object_unuse(evd_obj);
 		return PTR_ERR(cm);
 	}
-	cm->evd = container_of(evd_obj, struct dapx_evd, obj);
+	cm->evd = to_dapx_evd(evd_obj);
 	cm->obj.user_data = cmd->user_data;
 	ret = dapx_cm_create_id(cm);
 	if (!ret) {
@@ -1138,7 +1133,7 @@ int dapx_cmd_cm_listen(struct dapx_ucmd *ucmd)
 	}
 	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
 	ret = dapx_cm_listen_on(cm, cmd,
-				ep_obj ? container_of(ep_obj, struct dapx_ep, obj) : NULL);
+				ep_obj ? to_dapx_ep(ep_obj) : NULL);
 	mutex_unlock(&cm->obj.mutex);
 	if (ep_obj) {
 		mutex_unlock(&ep_obj->mutex);
@@ -1333,7 +1328,7 @@ static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
 	/* If its listener went meanwhile, it did not go with it. */
 	cm->orphan = false;
 	cm->state = DAPX_CM_REQUEST;
-	dapx_cm_tell_gone(cm);
+	dapx_cm_notify_gone(cm);
 	spin_unlock_irq(&cm->lock);
 	return 0;
 }
@@ -1354,7 +1349,7 @@ int dapx_cmd_cm_take(struct dapx_ucmd *ucmd)
 	if (IS_ERR(evd_obj)) {
 		ret = PTR_ERR(evd_obj);
 	} else {
-		ret = dapx_cm_take(cm, container_of(evd_obj, struct dapx_evd, obj),
+		ret = dapx_cm_take(cm, to_dapx_evd(evd_obj),
 				   cmd->user_data);
 		if (ret)
 			dapx_object_unuse(evd_obj);

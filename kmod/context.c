@@ -239,7 +239,7 @@ static void dapx_context_stop_endpoints(struct dapx_context *ctx)
 	/* All queue pairs to error before the first drain: they drain at once. */
 	xa_for_each(&ctx->objects, handle, obj) {
 		if (obj->class->type == DAPX_OBJECT_EP)
-			dapx_ep_stop(container_of(obj, struct dapx_ep, obj));
+			dapx_ep_stop(to_dapx_ep(obj));
 		cond_resched();
 	}
 }
@@ -254,7 +254,7 @@ static void dapx_context_destroy_listeners(struct dapx_context *ctx)
 		obj = dapx_object_get(ctx, handle, DAPX_OBJECT_CM);
 		if (IS_ERR(obj))
 			continue;
-		if (dapx_cm_listener(container_of(obj, struct dapx_cm, obj))) {
+		if (dapx_cm_listener(to_dapx_cm(obj))) {
 			xa_erase(&ctx->objects, handle);
 			dapx_context_uncharge(ctx, obj);
 			obj->class->destroy(obj);
@@ -265,10 +265,10 @@ static void dapx_context_destroy_listeners(struct dapx_context *ctx)
 }
 
 /* Another one may take the device away meanwhile. */
-static void dapx_context_tell(struct dapx_context *ctx, const struct dapx_happening *what)
+static void dapx_context_notify(struct dapx_context *ctx, const struct dapx_notification *what)
 {
 	if (dapx_device_hold(ctx))
-		dapx_netlink_tell(ctx, what);
+		dapx_netlink_notify(ctx, what);
 	dapx_device_unhold();
 }
 
@@ -277,10 +277,10 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 	struct dapx_object *obj;
 	unsigned long handle;
 
-	dapx_context_tell(ctx, &(struct dapx_happening) {
-			  .event = DAPX_GENL_EVENT_CONTEXT_ENDING,
-			  .state = ctx->cause,
-			  .number = atomic_read(&ctx->num_objects) });
+	dapx_context_notify(ctx, &(struct dapx_notification) {
+			    .event = DAPX_GENL_EVENT_CONTEXT_ENDING,
+			    .state = ctx->cause,
+			    .number = atomic_read(&ctx->num_objects) });
 	down_write(&ctx->sem);
 
 	dapx_context_destroy_listeners(ctx);
@@ -294,15 +294,15 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 	if (ctx->cause == DAPX_GENL_CAUSE_REMOVED) {
 		xa_for_each(&ctx->objects, handle, obj)
 			if (obj->class->type == DAPX_OBJECT_EVD)
-				dapx_evd_device_removed(container_of(obj, struct dapx_evd, obj));
+				dapx_evd_device_removed(to_dapx_evd(obj));
 	}
 	dapx_objects_destroy(ctx, DAPX_OBJECT_XRCD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EVD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_PD);
 
-	dapx_context_tell(ctx, &(struct dapx_happening) {
-			  .event = DAPX_GENL_EVENT_CONTEXT_ENDED,
-			  .large = ktime_get_ns() - ctx->ending_since });
+	dapx_context_notify(ctx, &(struct dapx_notification) {
+			    .event = DAPX_GENL_EVENT_CONTEXT_ENDED,
+			    .large = ktime_get_ns() - ctx->ending_since });
 	up_write(&ctx->sem);
 }
 
@@ -332,7 +332,7 @@ void dapx_context_end(struct dapx_context *ctx, enum dapx_genl_cause cause)
 }
 
 /* When this returns, nothing of the context is left on its device. */
-void dapx_context_await_end(struct dapx_context *ctx)
+void dapx_context_wait_end(struct dapx_context *ctx)
 {
 	if (wait_for_completion_timeout(&ctx->ended, DAPX_REMOVAL_PATIENCE))
 		return;

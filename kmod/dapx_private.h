@@ -39,7 +39,7 @@
  *	xrc_qp->lock		(bh) the responder of a receive queue pair
  *	  xrc_qp->events_lock	(irq) whom to tell
  *	srq->async_lock		(irq) where an SRQ's asynchronous events go
- *	wq->lock		(bh) picking up work from a ring; which EVD its completions go to
+ *	q->lock		(bh) picking up work from a ring; which EVD its completions go to
  *	  sender->lock		(bh) the requester of an XRC endpoint
  *	pool->lock		(bh) buffers of XRC that are lent; below the two
  *	  evd->lock		(irq) an event ring; below each of the above
@@ -48,8 +48,8 @@
  *	dapx_devices_lock	(mutex) devices and their contexts; above objects' xa_lock
  *	objects' xa_lock
  *
- * ep->lock, cm->lock and wq->lock are never held together, but for the locks of an XRC
- * endpoint: wq->lock, sender->lock, ep->lock in this order. wq->lock of an XRC SRQ is
+ * ep->lock, cm->lock and q->lock are never held together, but for the locks of an XRC
+ * endpoint: q->lock, sender->lock, ep->lock in this order. q->lock of an XRC SRQ is
  * taken below xrc_qp->lock. A CM callback never takes ep->obj.mutex, and nobody waits for
  * callbacks (rdma_destroy_id) with anything that they take.
  *
@@ -61,22 +61,22 @@
  *	dapx_send_done(), dapx_recv_done(), dapx_srq_done(), dapx_xrc_*_done(),
  *	dapx_xrc_segment_arrived()
  *				softirq		none
- *	dapx_xrc_requester_ops	process, softirq	sender->lock, wq->lock
+ *	dapx_xrc_requester_ops	process, softirq	sender->lock, q->lock
  *	dapx_xrc_responder_ops	softirq, process	xrc_qp->lock
  *	dapx_xrc_timer()	softirq		none
  *	dapx_qp_event(), dapx_xrc_qp_event()
  *				any, irqs off	driver's
  *	dapx_device_event()	process (work)	none
- *	dapx_evd_post()		any		ep->lock, cm->lock, wq->lock
- *	dapx_workq_run()	process, softirq	context->sem, recv_cq_lock
- *	dapx_workq_linger_over()	softirq		none
+ *	dapx_evd_post()		any		ep->lock, cm->lock, q->lock
+ *	dapx_queue_run()	process, softirq	context->sem, recv_cq_lock
+ *	dapx_queue_busy_deferred()	softirq		none
  *	dapx_cm_connector()	process (thread)	none
- *	ep->work, ep->deadline, cm->furnish, xrc_qp->work
+ *	ep->work, ep->deadline, cm->make_ep_work, xrc_qp->work
  *				process (work)	none
  *	dapx_context_teardown()	process (work)	none
  *	mmu_notifier release	process		SRCU read side
  *	dapx_netlink_*_dump()	process		the socket's cb_mutex
- *	dapx_netlink_tell()	any		any
+ *	dapx_netlink_notify()	any		any
  */
 #ifndef _DAPX_PRIVATE_H
 #define _DAPX_PRIVATE_H
@@ -207,7 +207,7 @@ struct dapx_context {
 	struct list_head device_entry;	/* dapx_devices_lock */
 	struct xarray objects;
 	u32 next_object;
-	u32 vacant;			/* objects.xa_lock; see dapx_object_vacate() */
+	u32 vacant;			/* objects.xa_lock; see dapx_object_release_id() */
 	struct xarray mrs;		/* by handle; read under RCU */
 	struct xarray rings;		/* by mmap offset */
 	u32 next_ring;
@@ -232,7 +232,7 @@ void dapx_context_put(struct dapx_context *ctx);
 int dapx_context_enter(struct dapx_ucmd *ucmd);
 void dapx_context_leave(struct dapx_ucmd *ucmd);
 void dapx_context_end(struct dapx_context *ctx, enum dapx_genl_cause cause);
-void dapx_context_await_end(struct dapx_context *ctx);
+void dapx_context_wait_end(struct dapx_context *ctx);
 int dapx_cgroup_charge(struct dapx_object *obj);
 int dapx_context_charge(struct dapx_context *ctx, struct dapx_object *obj);
 void dapx_context_uncharge(struct dapx_context *ctx, struct dapx_object *obj);
@@ -265,15 +265,15 @@ struct dapx_object_class {
 	void (*release)(struct dapx_object *obj);	/* the last reference went */
 	u32 (*state)(struct dapx_object *obj);
 	/* put what it is like into a message of generic netlink; the second with obj->mutex */
-	int (*describe)(struct dapx_object *obj, struct sk_buff *skb);
-	int (*describe_locked)(struct dapx_object *obj, struct sk_buff *skb);
+	int (*fill)(struct dapx_object *obj, struct sk_buff *skb);
+	int (*fill_locked)(struct dapx_object *obj, struct sk_buff *skb);
 };
 
 struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
 				      const struct dapx_object_class *class);
 void dapx_object_publish(struct dapx_object *obj);
 void dapx_object_abort(struct dapx_object *obj);
-void dapx_object_hide(struct dapx_object *obj);
+void dapx_object_make_internal(struct dapx_object *obj);
 struct dapx_object *dapx_object_get(struct dapx_context *ctx, u32 handle,
 				    enum dapx_object_type type);
 struct dapx_object *dapx_object_get_next(struct dapx_context *ctx, unsigned long *handle,
@@ -465,7 +465,7 @@ struct dapx_evd {
 	u32 tail;
 	u32 unread;			/* when the last event came; read without the lock */
 	u64 events;			/* that came; read without the lock */
-	u32 attention;			/* index behind the last event that wakes WAIT_SOLICITED */
+	u32 solicited_tail;		/* index behind the last event that wakes WAIT_SOLICITED */
 	struct list_head backlog;
 	bool dead;
 	bool corrupt;			/* the indices were impossible */
@@ -491,7 +491,7 @@ void dapx_evd_expect(struct dapx_evd *evd);
 void dapx_evd_drop(struct dapx_evd *evd, struct dapx_event_source *source);
 int dapx_evd_doorbell(struct dapx_evd *evd);
 void dapx_evd_lazy(struct dapx_evd *evd, int change);
-void dapx_evd_attention(struct dapx_evd *evd);
+void dapx_evd_wake_solicited(struct dapx_evd *evd);
 bool dapx_evd_wants_any(struct dapx_evd *evd);
 void dapx_evd_device_removed(struct dapx_evd *evd);
 void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port);
@@ -501,8 +501,8 @@ void dapx_evd_port_event(struct dapx_evd *evd, u32 what, u32 port);
 struct dapx_pd {
 	struct dapx_object obj;
 	struct ib_pd *ibpd;
-	struct delayed_work look;	/* for queue pairs in error */
-	unsigned int looks;		/* that are left */
+	struct delayed_work check_work;	/* for queue pairs in error */
+	unsigned int checks_left;		/* that are left */
 };
 
 extern const struct dapx_object_class dapx_pd_class;
@@ -598,7 +598,7 @@ struct dapx_xrc_domain {
 	struct hlist_node node;		/* dev->xrc_domains */
 	unsigned int opens;		/* dev->xrc_lock */
 	struct mutex lock;		/* xrcds, srqs, qps, their registrations, pool */
-	bool told;			/* of its beginning; lock */
+	bool announced;			/* of its beginning; lock */
 	struct list_head xrcds;		/* empty: it may be closed */
 	struct list_head srqs;
 	struct list_head qps;
@@ -620,8 +620,8 @@ int dapx_xrcd_use(struct dapx_context *ctx, u32 handle, struct dapx_xrcd **xrcd)
  * Counts what comes to a domain or goes. To what comes it is a serial number, by which
  * the lists of a domain are in order.
  */
-u64 dapx_xrc_change(void);
-u64 dapx_xrc_changes(void);
+u64 dapx_xrc_generation_inc(void);
+u64 dapx_xrc_generation(void);
 /* The first that has this id or a larger one, with its memory kept; NULL after the last. */
 struct dapx_xrc_domain *dapx_xrc_domain_next(u32 id);
 void dapx_xrc_domain_put(struct dapx_xrc_domain *domain);
@@ -681,7 +681,7 @@ bool dapx_xrc_cm_header_is(const void *private_data, u32 length);
 
 struct dapx_xrc_sender;
 
-extern const struct dapx_workq_ops dapx_xrc_send_ops;
+extern const struct dapx_queue_ops dapx_xrc_send_ops;
 int dapx_xrc_sender_create(struct dapx_ep *ep);
 void dapx_xrc_sender_destroy(struct dapx_ep *ep);
 int dapx_xrc_sender_start(struct dapx_ep *ep);
@@ -710,22 +710,22 @@ int dapx_xrc_qps_each(struct dapx_xrc_domain *domain, u64 after, kuid_t user,
 		      void *context);
 void dapx_xrc_domain_drain(struct dapx_xrc_domain *domain);
 
-/* ------------------------------------------------------------------- workq.c */
+/* ------------------------------------------------------------------- queue.c */
 
-enum dapx_workq_mode {
-	DAPX_WORKQ_HOLD,	/* entries stay in the ring */
-	DAPX_WORKQ_RUN,		/* entries go to the device */
-	DAPX_WORKQ_FLUSH,	/* entries complete as flushed, behind what the device has */
-	DAPX_WORKQ_STOP,	/* nobody looks any more */
+enum dapx_queue_mode {
+	DAPX_QUEUE_HOLD,	/* entries stay in the ring */
+	DAPX_QUEUE_RUN,		/* entries go to the device */
+	DAPX_QUEUE_FLUSH,	/* entries complete as flushed, behind what the device has */
+	DAPX_QUEUE_STOP,	/* nobody looks any more */
 };
 
-struct dapx_workq;
+struct dapx_queue;
 
 /* A work request that the device, or an EVD's backlog, has. */
 struct dapx_slot {
 	struct ib_cqe cqe;
 	struct dapx_event_node node;
-	struct dapx_workq *wq;
+	struct dapx_queue *q;
 	union {
 		struct llist_node free;		/* while nothing uses it */
 		bool signaled;			/* while a request does */
@@ -733,34 +733,34 @@ struct dapx_slot {
 };
 
 /* What send queues, receive queues and SRQs do differently. */
-struct dapx_workq_ops {
+struct dapx_queue_ops {
 	bool hold_is_busy;	/* what is held is looked at without a doorbell */
 	bool fault_at_once;	/* not when what the device has is done: it may never be */
-	bool lingers;		/* BUSY may outlast the last completion */
+	bool defers_busy;		/* BUSY may outlast the last completion */
 	u32 busy_from;		/* in flight: no doorbell needed from here on ... */
 	u32 busy_until;		/* ... until fewer than this are; both less if the ring is small */
-	enum dapx_workq_mode (*mode)(struct dapx_workq *wq);
+	enum dapx_queue_mode (*mode)(struct dapx_queue *q);
 	/* fill in the event from the entry's copy */
-	void (*prepare)(struct dapx_workq *wq, struct dapx_slot *slot);
+	void (*prepare)(struct dapx_queue *q, struct dapx_slot *slot);
 	/* validate the entry's copy and hand it to the device */
-	enum dapx_status (*post)(struct dapx_workq *wq, struct dapx_slot *slot);
+	enum dapx_status (*post)(struct dapx_queue *q, struct dapx_slot *slot);
 	/* the device is done with it */
 	void (*done)(struct ib_cq *cq, struct ib_wc *wc);
 	/* a faulty entry, or impossible indices, came to light; no locks held */
-	void (*fault)(struct dapx_workq *wq);
+	void (*fault)(struct dapx_queue *q);
 	/* run the queue again, from a context of its own; from any context */
-	void (*kick)(struct dapx_workq *wq);
+	void (*kick)(struct dapx_queue *q);
 	/* a barrier can be claimed; as kick() */
-	void (*at_barrier)(struct dapx_workq *wq);
-	/* several entries were posted, or one; with wq->lock */
-	void (*posted)(struct dapx_workq *wq);
+	void (*at_barrier)(struct dapx_queue *q);
+	/* several entries were posted, or one; with q->lock */
+	void (*posted)(struct dapx_queue *q);
 	/* where a software-made completion goes; NULL: nowhere */
-	struct dapx_evd *(*evd)(struct dapx_workq *wq);
+	struct dapx_evd *(*evd)(struct dapx_queue *q);
 };
 
 /* What waits between two entries of a ring until all before it is done. */
 struct dapx_barrier {
-	struct list_head entry;		/* wq->barriers */
+	struct list_head entry;		/* q->barriers */
 	u32 index;			/* of the entry before which it stands */
 	bool signaled;
 	struct dapx_event_node node;	/* its source's gone() also if it has no event */
@@ -771,15 +771,15 @@ struct dapx_barrier {
 #define DAPX_RECV_BUSY_UNTIL 16
 
 /* A ring of work and its one consumer. */
-struct dapx_workq {
-	const struct dapx_workq_ops *ops;
+struct dapx_queue {
+	const struct dapx_queue_ops *ops;
 	void *owner;			/* struct dapx_ep or dapx_srq */
 	struct dapx_object *obj;	/* of the owner */
 	struct dapx_event_source events;	/* of slots */
 	struct dapx_event_source barrier_events;
 	spinlock_t lock;		/* all below but @outstanding and @free */
 	struct dapx_ring_view view;
-	enum dapx_workq_mode mode;
+	enum dapx_queue_mode mode;
 	u32 head;			/* view.head is only written */
 	u64 taken;			/* entries; read without the lock */
 	u32 limit;
@@ -788,9 +788,9 @@ struct dapx_workq {
 	bool faulted;			/* an entry was */
 	bool stalled;			/* work waits for a free slot */
 	bool busy;			/* view.flags is only written */
-	bool lingering;			/* @linger will look at the ring */
+	bool busy_deferred;			/* @busy_timer will look at the ring */
 	ktime_t busy_since;
-	struct hrtimer linger;
+	struct hrtimer busy_timer;
 	u32 busy_from;
 	u32 busy_until;
 	atomic_t outstanding;		/* what the device has */
@@ -810,40 +810,40 @@ struct dapx_workq {
 	u64 inline_dma;
 };
 
-void dapx_workq_init_events(struct dapx_workq *wq, struct dapx_object *obj,
+void dapx_queue_init_events(struct dapx_queue *q, struct dapx_object *obj,
 			    void (*barrier_gone)(struct dapx_event_node *node));
-void dapx_workq_drop_events(struct dapx_workq *wq, struct dapx_evd *evd);
-int dapx_workq_init(struct dapx_workq *wq, const struct dapx_workq_ops *ops, void *owner,
+void dapx_queue_drop_events(struct dapx_queue *q, struct dapx_evd *evd);
+int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void *owner,
 		    u32 max_sge, u32 max_inline);
-void dapx_workq_exit(struct dapx_workq *wq);
-void dapx_workq_reset(struct dapx_workq *wq);
-void dapx_workq_update_mode(struct dapx_workq *wq);
-int dapx_workq_run(struct dapx_workq *wq);
-void dapx_workq_limit(struct dapx_workq *wq, bool limited);
-void dapx_workq_quiesce(struct dapx_workq *wq);
-bool dapx_workq_is_clear(struct dapx_workq *wq);
-bool dapx_workq_all_ended(struct dapx_workq *wq);
-void dapx_workq_add_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier);
-struct dapx_barrier *dapx_workq_claim_barrier(struct dapx_workq *wq, enum dapx_status *status);
-void dapx_workq_pass_barrier(struct dapx_workq *wq, struct dapx_barrier *barrier,
+void dapx_queue_exit(struct dapx_queue *q);
+void dapx_queue_reset(struct dapx_queue *q);
+void dapx_queue_update_mode(struct dapx_queue *q);
+int dapx_queue_run(struct dapx_queue *q);
+void dapx_queue_limit(struct dapx_queue *q, bool limited);
+void dapx_queue_quiesce(struct dapx_queue *q);
+bool dapx_queue_is_clear(struct dapx_queue *q);
+bool dapx_queue_all_ended(struct dapx_queue *q);
+void dapx_queue_add_barrier(struct dapx_queue *q, struct dapx_barrier *barrier);
+struct dapx_barrier *dapx_queue_claim_barrier(struct dapx_queue *q, enum dapx_status *status);
+void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *barrier,
 			     enum dapx_status status);
-struct dapx_barrier *dapx_workq_drop_barrier(struct dapx_workq *wq);
-bool dapx_workq_idle(struct dapx_workq *wq);
-struct dapx_slot *dapx_workq_pull(struct dapx_workq *wq, enum dapx_status *status, u32 *left);
-void dapx_slot_give(struct dapx_slot *slot);
-void dapx_slot_keep(struct dapx_slot *slot);
+struct dapx_barrier *dapx_queue_drop_barrier(struct dapx_queue *q);
+bool dapx_queue_idle(struct dapx_queue *q);
+struct dapx_slot *dapx_queue_pull(struct dapx_queue *q, enum dapx_status *status, u32 *left);
+void dapx_slot_post(struct dapx_slot *slot);
+void dapx_slot_unpost(struct dapx_slot *slot);
 void dapx_slot_returned(struct dapx_slot *slot);
-void dapx_workq_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status);
-void dapx_workq_retire(struct dapx_workq *wq);
+void dapx_queue_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status);
+void dapx_queue_retire(struct dapx_queue *q);
 u32 dapx_send_stride(u32 max_sge, u32 max_inline);
 u32 dapx_recv_stride(u32 max_sge);
 enum dapx_status dapx_wc_status(enum ib_wc_status status);
 enum dapx_status dapx_post_status(int error);
-void dapx_recv_prepare(struct dapx_workq *wq, struct dapx_slot *slot);
-enum dapx_status dapx_segments_build(struct dapx_workq *wq, struct dapx_pd *pd, u32 num_sge,
+void dapx_recv_prepare(struct dapx_queue *q, struct dapx_slot *slot);
+enum dapx_status dapx_segments_build(struct dapx_queue *q, struct dapx_pd *pd, u32 num_sge,
 				     const struct dapx_sge *sge, bool write, u32 *num_out,
 				     u64 *length);
-enum dapx_status dapx_recv_build(struct dapx_workq *wq, struct dapx_pd *pd,
+enum dapx_status dapx_recv_build(struct dapx_queue *q, struct dapx_pd *pd,
 				 struct dapx_slot *slot, struct ib_recv_wr *wr);
 void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct ib_wc *wc);
 
@@ -852,14 +852,14 @@ void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct
 #define DAPX_SEND_FLAGS (DAPX_SEND_SIGNALED | DAPX_SEND_SOLICITED | DAPX_SEND_FENCE | \
 			 DAPX_SEND_INLINE)
 
-extern const struct dapx_workq_ops dapx_send_ops;
+extern const struct dapx_queue_ops dapx_send_ops;
 /* What the request queues of XRC endpoints do alike. */
-enum dapx_workq_mode dapx_send_mode(struct dapx_workq *wq);
-void dapx_send_prepare(struct dapx_workq *wq, struct dapx_slot *slot);
-void dapx_send_fault(struct dapx_workq *wq);
-void dapx_send_kick(struct dapx_workq *wq);
-void dapx_send_at_barrier(struct dapx_workq *wq);
-struct dapx_evd *dapx_send_evd(struct dapx_workq *wq);
+enum dapx_queue_mode dapx_send_mode(struct dapx_queue *q);
+void dapx_send_prepare(struct dapx_queue *q, struct dapx_slot *slot);
+void dapx_send_fault(struct dapx_queue *q);
+void dapx_send_kick(struct dapx_queue *q);
+void dapx_send_at_barrier(struct dapx_queue *q);
+struct dapx_evd *dapx_send_evd(struct dapx_queue *q);
 
 /* --------------------------------------------------------------------- srq.c */
 
@@ -871,7 +871,7 @@ struct dapx_srq {
 	struct dapx_evd *async_evd;	/* asynchronous events; or NULL */
 	struct ib_srq *ibsrq;		/* plain */
 	struct dapx_ring *ring;
-	struct dapx_workq rq;
+	struct dapx_queue rq;
 	struct work_struct work;
 	bool dead;
 	int bad_receive;		/* rq.lock: a negative errno; 0: none */
@@ -950,8 +950,8 @@ struct dapx_ep {
 	u32 *state_word;
 	struct dapx_ring_layout send_layout;
 	struct dapx_ring_layout recv_layout;
-	struct dapx_workq sq;
-	struct dapx_workq rq;
+	struct dapx_queue sq;
+	struct dapx_queue rq;
 	struct dapx_xrcd *xrcd;		/* XRC, or NULL */
 	struct dapx_xrc_sender *xrc;	/* NULL: not DAPX_EP_XRC */
 
@@ -961,7 +961,7 @@ struct dapx_ep {
 	struct ib_cq *recv_cq;		/* DAPX_EP_SOLICITED */
 	struct irq_work cq_irq_work;
 	enum ib_qp_state qp_state;
-	bool silent_error;		/* qp_mutex; dapx_ep_qp_look() found it in error */
+	bool silent_error;		/* qp_mutex; dapx_ep_check_qp_error() found it in error */
 	spinlock_t recv_cq_lock;	/* polling it */
 	struct work_struct recv_cq_work;
 	wait_queue_head_t drained;
@@ -1006,14 +1006,14 @@ void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state);
 void dapx_ep_update_modes(struct dapx_ep *ep);
 void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo);
 void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error);
-void dapx_ep_broken(struct dapx_ep *ep);
-void dapx_ep_failed(struct dapx_ep *ep, enum dapx_status status);
+void dapx_ep_fail(struct dapx_ep *ep);
+void dapx_ep_check_status(struct dapx_ep *ep, enum dapx_status status);
 void dapx_ep_stop(struct dapx_ep *ep);
 void dapx_ep_completed(struct dapx_ep *ep);
 void dapx_ep_arm(struct dapx_ep *ep, struct dapx_evd *evd);
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask);
 void dapx_ep_qp_to_error(struct dapx_ep *ep);
-void dapx_ep_qp_look(struct dapx_ep *ep);
+void dapx_ep_check_qp_error(struct dapx_ep *ep);
 int dapx_ep_access_flags(struct dapx_ep *ep);
 
 /* -------------------------------------------------------------- ep_connect.c */
@@ -1052,7 +1052,7 @@ struct dapx_cm {
 	/* a request */
 	struct dapx_cm *listener;	/* NULL: it was taken */
 	struct list_head entry;		/* listener->requests */
-	struct work_struct furnish;	/* makes the endpoint; until then it is claimed */
+	struct work_struct make_ep_work;	/* makes the endpoint; until then it is claimed */
 	bool orphan;			/* the listener went while it was being answered */
 	int gone;			/* lock; why the peer gave up; 0: it did not */
 	struct dapx_ep *candidate;	/* reserved or made for it */
@@ -1068,7 +1068,7 @@ struct dapx_cm {
 
 	u32 unacked;
 	wait_queue_head_t acked;
-	struct work_struct expel;
+	struct work_struct destroy_work;
 	struct dapx_event_source events;
 	struct dapx_event_node addr_event;
 	struct dapx_event_node route_event;
@@ -1092,18 +1092,58 @@ bool dapx_cm_claim_request(struct dapx_cm *cm);
 void dapx_cm_unclaim_request(struct dapx_cm *cm);
 void dapx_cm_request_accepted(struct dapx_cm *cm);
 void dapx_cm_request_handed_over(struct dapx_cm *cm);
-void dapx_cm_await_notice(unsigned long sent_at);
+void dapx_cm_delay_reject(unsigned long sent_at);
 bool dapx_cm_listener(struct dapx_cm *cm);
-void dapx_cm_expel(struct dapx_cm *cm);
-void dapx_cm_expel_cancel(struct dapx_cm *cm);
+void dapx_cm_destroy_async(struct dapx_cm *cm);
+void dapx_cm_cancel_destroy(struct dapx_cm *cm);
 int dapx_cm_timeout_ms(u64 deadline);
 bool dapx_cm_no_route(int error);
 bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr);
 
+static inline struct dapx_pd *to_dapx_pd(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_pd, obj);
+}
+
+static inline struct dapx_mr *to_dapx_mr(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_mr, obj);
+}
+
+static inline struct dapx_rmr *to_dapx_rmr(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_rmr, obj);
+}
+
+static inline struct dapx_evd *to_dapx_evd(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_evd, obj);
+}
+
+static inline struct dapx_srq *to_dapx_srq(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_srq, obj);
+}
+
+static inline struct dapx_xrcd *to_dapx_xrcd(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_xrcd, obj);
+}
+
+static inline struct dapx_ep *to_dapx_ep(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_ep, obj);
+}
+
+static inline struct dapx_cm *to_dapx_cm(struct dapx_object *obj)
+{
+	return container_of(obj, struct dapx_cm, obj);
+}
+
 /* ----------------------------------------------------------------- netlink.c */
 
 /* What a listener is told; the members that its event has. */
-struct dapx_happening {
+struct dapx_notification {
 	enum dapx_genl_event event;
 	u32 handle;
 	u32 state;			/* or the cause */
@@ -1111,7 +1151,7 @@ struct dapx_happening {
 	u64 large;
 };
 
-void dapx_netlink_tell(struct dapx_context *ctx, const struct dapx_happening *what);
+void dapx_netlink_notify(struct dapx_context *ctx, const struct dapx_notification *what);
 int dapx_netlink_init(void);
 void dapx_netlink_exit(void);
 

@@ -63,7 +63,7 @@ static void dapx_device_event(struct ib_event_handler *handler, struct ib_event 
 			obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EVD);
 			if (IS_ERR(obj))
 				continue;
-			dapx_evd_port_event(container_of(obj, struct dapx_evd, obj), what,
+			dapx_evd_port_event(to_dapx_evd(obj), what,
 					    event->element.port_num);
 			dapx_object_put(obj);
 		}
@@ -135,7 +135,7 @@ static void dapx_device_remove(struct ib_device *ibdev, void *client_data)
 		ctx = list_first_entry(&dev->contexts, struct dapx_context, device_entry);
 		dapx_context_get(ctx);
 		mutex_unlock(&dapx_devices_lock);
-		dapx_context_await_end(ctx);
+		dapx_context_wait_end(ctx);
 		dapx_context_put(ctx);
 		mutex_lock(&dapx_devices_lock);
 	}
@@ -231,8 +231,8 @@ int dapx_cmd_attach(struct dapx_ucmd *ucmd)
 		return -EINVAL;
 	ret = dapx_device_attach(ucmd->ctx, cmd->device);
 	if (!ret)
-		dapx_netlink_tell(ucmd->ctx, &(struct dapx_happening) {
-				  .event = DAPX_GENL_EVENT_CONTEXT_NEW });
+		dapx_netlink_notify(ucmd->ctx, &(struct dapx_notification) {
+				    .event = DAPX_GENL_EVENT_CONTEXT_NEW });
 	return ret;
 }
 

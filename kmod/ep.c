@@ -22,11 +22,6 @@
  */
 #define DAPX_DRAIN_TICKS (5 * HZ)
 
-static struct dapx_ep *dapx_ep_of(struct dapx_object *obj)
-{
-	return container_of(obj, struct dapx_ep, obj);
-}
-
 /* An endpoint for a command that looks at all of it, or changes it: alive, its mutex held. */
 struct dapx_ep *dapx_ep_lock(struct dapx_context *ctx, u32 handle)
 {
@@ -35,9 +30,9 @@ struct dapx_ep *dapx_ep_lock(struct dapx_context *ctx, u32 handle)
 	if (IS_ERR(obj))
 		return ERR_CAST(obj);
 	mutex_lock(&obj->mutex);
-	if (!dapx_ep_of(obj)->dead)
-		return dapx_ep_of(obj);
-	dapx_ep_unlock(dapx_ep_of(obj));
+	if (!to_dapx_ep(obj)->dead)
+		return to_dapx_ep(obj);
+	dapx_ep_unlock(to_dapx_ep(obj));
 	return ERR_PTR(-ENOENT);
 }
 
@@ -49,72 +44,72 @@ void dapx_ep_unlock(struct dapx_ep *ep)
 
 /* ------------------------------------------------------------------ receives */
 
-static enum dapx_workq_mode dapx_recv_mode(struct dapx_workq *wq)
+static enum dapx_queue_mode dapx_recv_mode(struct dapx_queue *q)
 {
-	struct dapx_ep *ep = wq->owner;
+	struct dapx_ep *ep = q->owner;
 
 	if (READ_ONCE(ep->dead))
-		return DAPX_WORKQ_STOP;
+		return DAPX_QUEUE_STOP;
 	if (READ_ONCE(ep->state) == DAPX_EP_DISCONNECTED)
-		return DAPX_WORKQ_FLUSH;
+		return DAPX_QUEUE_FLUSH;
 	switch (READ_ONCE(ep->qp_state)) {
 	case IB_QPS_INIT:
 	case IB_QPS_RTR:
 	case IB_QPS_RTS:
-		return DAPX_WORKQ_RUN;
+		return DAPX_QUEUE_RUN;
 	default:
-		return DAPX_WORKQ_HOLD;
+		return DAPX_QUEUE_HOLD;
 	}
 }
 
-static enum dapx_status dapx_recv_post(struct dapx_workq *wq, struct dapx_slot *slot)
+static enum dapx_status dapx_recv_post(struct dapx_queue *q, struct dapx_slot *slot)
 {
-	struct dapx_ep *ep = wq->owner;
+	struct dapx_ep *ep = q->owner;
 	enum dapx_status status;
 	struct ib_recv_wr wr;
 	int ret;
 
-	status = dapx_recv_build(wq, ep->pd, slot, &wr);
+	status = dapx_recv_build(q, ep->pd, slot, &wr);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
-	dapx_slot_give(slot);
+	dapx_slot_post(slot);
 	ret = ib_post_recv(ep->qp, &wr, NULL);
 	if (!ret)
 		return DAPX_STATUS_SUCCESS;
-	dapx_slot_keep(slot);
+	dapx_slot_unpost(slot);
 	return dapx_post_status(ret);
 }
 
 static void dapx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
-	struct dapx_workq *wq = slot->wq;
-	struct dapx_ep *ep = wq->owner;
+	struct dapx_queue *q = slot->q;
+	struct dapx_ep *ep = q->owner;
 
 	dapx_slot_returned(slot);
 	dapx_recv_complete(ep, slot, wc);
-	dapx_workq_retire(wq);
+	dapx_queue_retire(q);
 	dapx_ep_completed(ep);
 }
 
-static void dapx_recv_fault(struct dapx_workq *wq)
+static void dapx_recv_fault(struct dapx_queue *q)
 {
-	dapx_ep_broken(wq->owner);
+	dapx_ep_fail(q->owner);
 }
 
-static void dapx_recv_kick(struct dapx_workq *wq)
+static void dapx_recv_kick(struct dapx_queue *q)
 {
-	dapx_ep_queue(wq->owner, DAPX_EP_TODO_KICK);
+	dapx_ep_queue(q->owner, DAPX_EP_TODO_KICK);
 }
 
-static struct dapx_evd *dapx_recv_evd(struct dapx_workq *wq)
+static struct dapx_evd *dapx_recv_evd(struct dapx_queue *q)
 {
-	struct dapx_ep *ep = wq->owner;
+	struct dapx_ep *ep = q->owner;
 
 	return READ_ONCE(ep->dead) ? NULL : ep->recv_evd;
 }
 
-static const struct dapx_workq_ops dapx_recv_ops = {
+static const struct dapx_queue_ops dapx_recv_ops = {
 	.hold_is_busy = true,
 	.fault_at_once = true,
 	.busy_from = DAPX_RECV_BUSY_FROM,
@@ -172,7 +167,7 @@ static void dapx_ep_recv_cq_work(struct work_struct *work)
 	evd = READ_ONCE(ep->recv_evd);
 	if (evd) {
 		dapx_ep_arm(ep, evd);
-		dapx_evd_attention(evd);
+		dapx_evd_wake_solicited(evd);
 	}
 	rcu_read_unlock();
 }
@@ -193,19 +188,19 @@ void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state)
 	WRITE_ONCE(ep->state, state);
 	/* For the process to read; what it writes there is never looked at. */
 	WRITE_ONCE(*ep->state_word, state);
-	dapx_netlink_tell(ep->obj.ctx, &(struct dapx_happening) {
-			  .event = DAPX_GENL_EVENT_EP_STATE,
-			  .handle = ep->obj.handle,
-			  .state = state });
+	dapx_netlink_notify(ep->obj.ctx, &(struct dapx_notification) {
+			    .event = DAPX_GENL_EVENT_EP_STATE,
+			    .handle = ep->obj.handle,
+			    .state = state });
 }
 
 /* After each change of state or of the queue pair's state. */
 void dapx_ep_update_modes(struct dapx_ep *ep)
 {
-	dapx_workq_update_mode(&ep->sq);
-	dapx_workq_update_mode(&ep->rq);
-	dapx_workq_run(&ep->rq);
-	dapx_workq_run(&ep->sq);
+	dapx_queue_update_mode(&ep->sq);
+	dapx_queue_update_mode(&ep->rq);
+	dapx_queue_run(&ep->rq);
+	dapx_queue_run(&ep->sq);
 }
 
 /*
@@ -236,7 +231,7 @@ void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 wh
 }
 
 /* The connection ends by an error. Any context. */
-void dapx_ep_broken(struct dapx_ep *ep)
+void dapx_ep_fail(struct dapx_ep *ep)
 {
 	unsigned long flags;
 
@@ -266,7 +261,7 @@ out:
 }
 
 /* What a completion's status says of the connection. */
-void dapx_ep_failed(struct dapx_ep *ep, enum dapx_status status)
+void dapx_ep_check_status(struct dapx_ep *ep, enum dapx_status status)
 {
 	if (status == DAPX_STATUS_SUCCESS)
 		return;
@@ -276,7 +271,7 @@ void dapx_ep_failed(struct dapx_ep *ep, enum dapx_status status)
 	 */
 	if (status == DAPX_STATUS_FLUSHED && ep->obj.ctx->dev->iwarp)
 		return;
-	dapx_ep_broken(ep);
+	dapx_ep_fail(ep);
 }
 
 /* The device is done with one of its requests or receives. */
@@ -287,7 +282,7 @@ void dapx_ep_completed(struct dapx_ep *ep)
 		wake_up(&ep->drained);
 	if (unlikely(READ_ONCE(ep->state) == DAPX_EP_DISCONNECT_PENDING ||
 		     READ_ONCE(ep->peer_left)) &&
-	    dapx_workq_idle(&ep->sq))
+	    dapx_queue_idle(&ep->sq))
 		dapx_ep_queue(ep, DAPX_EP_TODO_DISCONNECT);
 }
 
@@ -301,8 +296,8 @@ static void dapx_ep_work(struct work_struct *work)
 	if (todo & BIT(DAPX_EP_TODO_NOTIFY))
 		dapx_cm_established(ep->cm);
 	if (todo & BIT(DAPX_EP_TODO_KICK)) {
-		dapx_workq_run(&ep->rq);
-		dapx_workq_run(&ep->sq);
+		dapx_queue_run(&ep->rq);
+		dapx_queue_run(&ep->sq);
 		dapx_ep_completed(ep);
 	}
 	if (todo & BIT(DAPX_EP_TODO_BIND))
@@ -364,11 +359,11 @@ static void dapx_qp_event(struct ib_event *event, void *context)
 		if (!ep->dead && evd)
 			dapx_evd_post_async(evd, &ep->async, &fatal);
 		spin_unlock_irqrestore(&ep->lock, flags);
-		dapx_ep_broken(ep);
+		dapx_ep_fail(ep);
 		break;
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		dapx_ep_broken(ep);
+		dapx_ep_fail(ep);
 		break;
 	default:
 		break;
@@ -574,7 +569,7 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 }
 
 /* For devices that do not say that a peer's request put the queue pair in error. */
-void dapx_ep_qp_look(struct dapx_ep *ep)
+void dapx_ep_check_qp_error(struct dapx_ep *ep)
 {
 	struct ib_qp_attr attr = {};
 	struct ib_qp_init_attr init;
@@ -590,7 +585,7 @@ void dapx_ep_qp_look(struct dapx_ep *ep)
 	}
 	mutex_unlock(&ep->qp_mutex);
 	if (broken)
-		dapx_ep_broken(ep);
+		dapx_ep_fail(ep);
 }
 
 /* -------------------------------------------------------------------- making */
@@ -665,7 +660,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	obj = dapx_object_alloc(ctx, &dapx_ep_class);
 	if (IS_ERR(obj))
 		return ERR_CAST(obj);
-	ep = dapx_ep_of(obj);
+	ep = to_dapx_ep(obj);
 	spin_lock_init(&ep->lock);
 	mutex_init(&ep->qp_mutex);
 	spin_lock_init(&ep->recv_cq_lock);
@@ -674,9 +669,9 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	init_waitqueue_head(&ep->drained);
 	INIT_WORK(&ep->work, dapx_ep_work);
 	INIT_DELAYED_WORK(&ep->deadline, dapx_ep_deadline);
-	dapx_workq_init_events(&ep->sq, obj, dapx_bind_gone);
+	dapx_queue_init_events(&ep->sq, obj, dapx_bind_gone);
 	/* Without receives of its own, it has the events of an SRQ's. */
-	dapx_workq_init_events(&ep->rq, obj, NULL);
+	dapx_queue_init_events(&ep->rq, obj, NULL);
 	dapx_event_source_init(&ep->connection_events, obj, NULL);
 	dapx_event_source_init(&ep->async_events, obj, NULL);
 	ep->outcome.source = &ep->connection_events;
@@ -699,7 +694,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	dapx_ring_view_init(&ep->sq.view, ep->ring, DAPX_EP_SEND_CONTROL_OFF, DAPX_EP_ENTRIES_OFF,
 			    ep->attr.send_depth, plan.send_stride, &ep->send_layout);
 	xrc = attr->flags & DAPX_EP_XRC;
-	ret = dapx_workq_init(&ep->sq, xrc ? &dapx_xrc_send_ops : &dapx_send_ops, ep,
+	ret = dapx_queue_init(&ep->sq, xrc ? &dapx_xrc_send_ops : &dapx_send_ops, ep,
 			      attr->max_send_sge, xrc ? 0 : attr->max_inline);
 	if (!ret && xrc)
 		ret = dapx_xrc_sender_create(ep);
@@ -709,7 +704,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 		dapx_ring_view_init(&ep->rq.view, ep->ring, DAPX_EP_RECV_CONTROL_OFF,
 				    plan.recv_off, ep->attr.recv_depth, plan.recv_stride,
 				    &ep->recv_layout);
-		ret = dapx_workq_init(&ep->rq, &dapx_recv_ops, ep, attr->max_recv_sge, 0);
+		ret = dapx_queue_init(&ep->rq, &dapx_recv_ops, ep, attr->max_recv_sge, 0);
 		if (ret)
 			goto err;
 	}
@@ -734,34 +729,29 @@ static int dapx_evd_use(struct dapx_context *ctx, u32 handle, struct dapx_evd **
 
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	*evd = container_of(obj, struct dapx_evd, obj);
+	*evd = to_dapx_evd(obj);
 	return 0;
 }
 
 /*
- * The EVD to which @wq's completions go is read under its lock, and changes under it, and
+ * The EVD to which @q's completions go is read under its lock, and changes under it, and
  * only while the queue has nothing that could still go to the old one. Who looks at the
  * pointer elsewhere does so under RCU, to wake whoever waits. EBADFD: something was taken.
  */
-static int dapx_ep_change_evd(struct dapx_workq *wq, struct dapx_evd **place, struct dapx_evd *evd)
+static int dapx_ep_change_evd(struct dapx_queue *q, struct dapx_evd **place, struct dapx_evd *evd)
 {
 	int ret = 0;
 
-	spin_lock_bh(&wq->lock);
-	if (!wq->ops || dapx_workq_all_ended(wq)) {
+	spin_lock_bh(&q->lock);
+	if (!q->ops || dapx_queue_all_ended(q)) {
 		/* Binds, and what is left of an earlier connection's receives of an SRQ. */
-		dapx_workq_drop_events(wq, *place);
+		dapx_queue_drop_events(q, *place);
 		WRITE_ONCE(*place, evd);
 	} else {
 		ret = -EBADFD;
 	}
-	spin_unlock_bh(&wq->lock);
+	spin_unlock_bh(&q->lock);
 	return ret;
-}
-
-static struct dapx_evd *dapx_evd_of(struct dapx_object *obj)
-{
-	return container_of(obj, struct dapx_evd, obj);
 }
 
 /* Of endpoints whose receives have to be fetched. */
@@ -781,12 +771,12 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 	obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	ep->pd = container_of(obj, struct dapx_pd, obj);
+	ep->pd = to_dapx_pd(obj);
 	if (cmd->srq) {
 		obj = dapx_object_use(ctx, cmd->srq, DAPX_OBJECT_SRQ);
 		if (IS_ERR(obj))
 			return PTR_ERR(obj);
-		ep->srq = container_of(obj, struct dapx_srq, obj);
+		ep->srq = to_dapx_srq(obj);
 		/*
 		 * Devices differ in whose keys a receive is checked against. Of an XRC SRQ they
 		 * do not know.
@@ -897,7 +887,7 @@ void dapx_ep_stop(struct dapx_ep *ep)
 	cancel_work_sync(&ep->work);
 	cancel_delayed_work_sync(&ep->deadline);
 	dapx_ep_update_modes(ep);
-	dapx_workq_quiesce(&ep->sq);
+	dapx_queue_quiesce(&ep->sq);
 	dapx_ep_qp_to_error(ep);
 }
 
@@ -928,8 +918,8 @@ static void dapx_ep_drain(struct dapx_ep *ep)
 
 static void dapx_ep_drop_events(struct dapx_ep *ep)
 {
-	dapx_workq_drop_events(&ep->sq, ep->request_evd);
-	dapx_workq_drop_events(&ep->rq, ep->recv_evd);
+	dapx_queue_drop_events(&ep->sq, ep->request_evd);
+	dapx_queue_drop_events(&ep->rq, ep->recv_evd);
 	if (ep->connect_evd)
 		dapx_evd_drop(ep->connect_evd, &ep->connection_events);
 	if (ep->async_evd)
@@ -940,7 +930,7 @@ static void dapx_ep_drop_events(struct dapx_ep *ep)
  * The one ordering by which endpoints end, whoever ends them. The numbers are
  * those of Documentation/architecture.rst.
  */
-static void dapx_ep_dismantle(struct dapx_ep *ep)
+static void dapx_ep_teardown(struct dapx_ep *ep)
 {
 	/* 1. and 2.: no posts, no ring consumer, no work of ours */
 	dapx_ep_stop(ep);
@@ -952,7 +942,7 @@ static void dapx_ep_dismantle(struct dapx_ep *ep)
 		if (ep->established)
 			dapx_cm_established(ep->cm);
 		dapx_cm_shutdown(ep->cm);
-		dapx_cm_expel_cancel(ep->cm);
+		dapx_cm_cancel_destroy(ep->cm);
 	}
 
 	/* 4.: the device has nothing any more */
@@ -972,16 +962,16 @@ static void dapx_ep_dismantle(struct dapx_ep *ep)
 	if (ep->cm)
 		dapx_cm_release_ep(ep->cm);
 	ep->cm = NULL;
-	dapx_netlink_tell(ep->obj.ctx, &(struct dapx_happening) {
-			  .event = DAPX_GENL_EVENT_EP_GONE,
-			  .handle = ep->obj.handle });
+	dapx_netlink_notify(ep->obj.ctx, &(struct dapx_notification) {
+			    .event = DAPX_GENL_EVENT_EP_GONE,
+			    .handle = ep->obj.handle });
 }
 
 static void dapx_ep_destroy(struct dapx_object *obj)
 {
-	struct dapx_ep *ep = dapx_ep_of(obj);
+	struct dapx_ep *ep = to_dapx_ep(obj);
 
-	dapx_ep_dismantle(ep);
+	dapx_ep_teardown(ep);
 	dapx_xrc_sender_destroy(ep);
 	dapx_ep_unmap_inline(ep);
 	if (ep->recv_evd) {
@@ -1003,14 +993,14 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 }
 
 /* Ends as in a teardown, and begins anew. The endpoint's mutex is held. */
-static void dapx_ep_renew(struct dapx_ep *ep, const struct dapx_ep_qp *new)
+static void dapx_ep_reinit(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 {
-	dapx_ep_dismantle(ep);
+	dapx_ep_teardown(ep);
 	if (ep->xrc)
 		dapx_xrc_sender_reset(ep);
-	dapx_workq_reset(&ep->sq);
+	dapx_queue_reset(&ep->sq);
 	if (ep->rq.ops)
-		dapx_workq_reset(&ep->rq);
+		dapx_queue_reset(&ep->rq);
 	dapx_ep_install_qp(ep, new);
 
 	spin_lock_irq(&ep->lock);
@@ -1032,7 +1022,7 @@ static void dapx_ep_renew(struct dapx_ep *ep, const struct dapx_ep_qp *new)
 
 static int dapx_ep_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 {
-	struct dapx_ep *ep = dapx_ep_of(obj);
+	struct dapx_ep *ep = to_dapx_ep(obj);
 	unsigned long flags;
 	int ret = 0;
 
@@ -1060,21 +1050,21 @@ static int dapx_ep_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 
 static void dapx_ep_release(struct dapx_object *obj)
 {
-	struct dapx_ep *ep = dapx_ep_of(obj);
+	struct dapx_ep *ep = to_dapx_ep(obj);
 
-	dapx_workq_exit(&ep->sq);
-	dapx_workq_exit(&ep->rq);
+	dapx_queue_exit(&ep->sq);
+	dapx_queue_exit(&ep->rq);
 	dapx_ring_destroy(ep->ring);
 }
 
 static u32 dapx_ep_object_state(struct dapx_object *obj)
 {
-	return READ_ONCE(dapx_ep_of(obj)->state);
+	return READ_ONCE(to_dapx_ep(obj)->state);
 }
 
-static int dapx_ep_describe(struct dapx_object *obj, struct sk_buff *skb)
+static int dapx_ep_fill(struct dapx_object *obj, struct sk_buff *skb)
 {
-	struct dapx_ep *ep = dapx_ep_of(obj);
+	struct dapx_ep *ep = to_dapx_ep(obj);
 
 	if (READ_ONCE(ep->dead))
 		return 0;
@@ -1099,7 +1089,7 @@ const struct dapx_object_class dapx_ep_class = {
 	.destroy = dapx_ep_destroy,
 	.release = dapx_ep_release,
 	.state = dapx_ep_object_state,
-	.describe_locked = dapx_ep_describe,
+	.fill_locked = dapx_ep_fill,
 };
 
 /* ------------------------------------------------------------------ commands */
@@ -1111,7 +1101,7 @@ static int dapx_ep_ring_doorbell(struct dapx_ep *ep, u32 flags)
 	if (flags & DAPX_DOORBELL_RECV) {
 		if (!ep->rq.ops)
 			return -EINVAL;
-		ret = dapx_workq_run(&ep->rq);
+		ret = dapx_queue_run(&ep->rq);
 		if (ret)
 			return ret;
 	}
@@ -1119,7 +1109,7 @@ static int dapx_ep_ring_doorbell(struct dapx_ep *ep, u32 flags)
 		switch (READ_ONCE(ep->state)) {
 		case DAPX_EP_CONNECTED:
 		case DAPX_EP_DISCONNECTED:
-			ret = dapx_workq_run(&ep->sq);
+			ret = dapx_queue_run(&ep->sq);
 			break;
 		default:
 			ret = -EBADFD;
@@ -1148,15 +1138,15 @@ int dapx_cmd_doorbell(struct dapx_ucmd *ucmd)
 	case DAPX_OBJECT_EP:
 		fitting = DAPX_DOORBELL_SEND | DAPX_DOORBELL_RECV;
 		ret = cmd->flags & ~fitting ? -EINVAL :
-		      dapx_ep_ring_doorbell(dapx_ep_of(obj), cmd->flags);
+		      dapx_ep_ring_doorbell(to_dapx_ep(obj), cmd->flags);
 		break;
 	case DAPX_OBJECT_SRQ:
 		ret = cmd->flags & ~DAPX_DOORBELL_RECV ? -EINVAL :
-		      dapx_srq_doorbell(container_of(obj, struct dapx_srq, obj));
+		      dapx_srq_doorbell(to_dapx_srq(obj));
 		break;
 	case DAPX_OBJECT_EVD:
 		ret = cmd->flags & ~DAPX_DOORBELL_EVENTS ? -EINVAL :
-		      dapx_evd_doorbell(container_of(obj, struct dapx_evd, obj));
+		      dapx_evd_doorbell(to_dapx_evd(obj));
 		break;
 	default:
 		ret = -ENOENT;
@@ -1287,7 +1277,7 @@ static void dapx_ep_change_drop(struct dapx_ep_change *change)
 /* A new PD needs a new queue pair. */
 static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
 {
-	struct dapx_pd *old = ep->pd, *pd = container_of(change->pd, struct dapx_pd, obj);
+	struct dapx_pd *old = ep->pd, *pd = to_dapx_pd(change->pd);
 	struct dapx_ep_qp new;
 	int ret;
 
@@ -1342,7 +1332,7 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 	/* With a new PD this does not fail: the queue pair never took a receive. */
 	if (cmd->mask & DAPX_EP_MODIFY_RECV_EVD) {
 		evd = ep->recv_evd;
-		ret = dapx_ep_change_evd(&ep->rq, &ep->recv_evd, dapx_evd_of(change.recv_evd));
+		ret = dapx_ep_change_evd(&ep->rq, &ep->recv_evd, to_dapx_evd(change.recv_evd));
 		if (ret)
 			goto out;
 		dapx_ep_count_lazy(ep, ep->recv_evd, 1);
@@ -1354,7 +1344,7 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 	if (cmd->mask & DAPX_EP_MODIFY_REQUEST_EVD) {
 		evd = ep->request_evd;
 		ret = dapx_ep_change_evd(&ep->sq, &ep->request_evd,
-					 dapx_evd_of(change.request_evd));
+					 to_dapx_evd(change.request_evd));
 		if (ret)
 			goto out;
 		change.request_evd = evd ? &evd->obj : NULL;
@@ -1364,7 +1354,7 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 		evd = ep->connect_evd;
 		if (evd)
 			dapx_evd_drop(evd, &ep->connection_events);
-		ep->connect_evd = dapx_evd_of(change.connect_evd);
+		ep->connect_evd = to_dapx_evd(change.connect_evd);
 		change.connect_evd = evd ? &evd->obj : NULL;
 	}
 	if (cmd->mask & DAPX_EP_MODIFY_USER_DATA)
@@ -1490,7 +1480,7 @@ int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd)
 		if (ret)
 			dapx_ep_discard_qp(&new);
 		else
-			dapx_ep_renew(ep, &new);
+			dapx_ep_reinit(ep, &new);
 		break;
 	default:
 		ret = -EBADFD;

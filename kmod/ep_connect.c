@@ -205,7 +205,7 @@ static bool dapx_ep_disconnected(struct dapx_ep *ep)
  * The peer has said goodbye. Requests that it has received may be acknowledged yet: rxe
  * completes a receive first, and a goodbye goes another way. For a moment they may succeed.
  */
-static bool dapx_ep_awaits_acknowledgements(struct dapx_ep *ep)
+static bool dapx_ep_waits_for_acks(struct dapx_ep *ep)
 {
 	bool awaits = false;
 
@@ -243,7 +243,7 @@ static int dapx_ep_send_request(struct dapx_ep *ep, struct rdma_cm_id *id)
 	return rdma_connect_locked(id, &ep->conn_param);
 }
 
-static u32 dapx_ep_failure(int error)
+static u32 dapx_ep_failure_event(int error)
 {
 	switch (error) {
 	case -ETIMEDOUT:
@@ -274,7 +274,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 			break;
 		if (id->device != ep->obj.ctx->dev->ibdev) {
 			ret = -EADDRNOTAVAIL;
-			dapx_cm_expel(id->context);
+			dapx_cm_destroy_async(id->context);
 		} else {
 			ret = rdma_resolve_route(id, dapx_cm_timeout_ms(ep->connect_deadline));
 		}
@@ -316,7 +316,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		/* Of another device than ours, of whose removal we would hear first. */
 		ret = -EADDRNOTAVAIL;
-		dapx_cm_expel(id->context);
+		dapx_cm_destroy_async(id->context);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -347,16 +347,16 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		dapx_ep_connected(ep);
 		/* An iWARP stream that was reset. */
 		if (ep->obj.ctx->dev->iwarp && event->status)
-			dapx_ep_broken(ep);
+			dapx_ep_fail(ep);
 		/* Also answers the peer, who waits for it. */
-		else if (!dapx_ep_awaits_acknowledgements(ep) && dapx_ep_disconnected(ep))
+		else if (!dapx_ep_waits_for_acks(ep) && dapx_ep_disconnected(ep))
 			rdma_disconnect(id);
 		break;
 	default:
 		break;
 	}
 	if (ret)
-		dapx_ep_connect_failed(ep, dapx_ep_failure(ret), ret, NULL, 0);
+		dapx_ep_connect_failed(ep, dapx_ep_failure_event(ret), ret, NULL, 0);
 	return 0;
 }
 
@@ -370,7 +370,7 @@ void dapx_ep_connect_now(struct dapx_ep *ep, struct rdma_cm_id *id)
 		ret = dapx_ep_send_request(ep, id);
 	rdma_unlock_handler(id);
 	if (ret)
-		dapx_ep_connect_failed(ep, dapx_ep_failure(ret), ret, NULL, 0);
+		dapx_ep_connect_failed(ep, dapx_ep_failure_event(ret), ret, NULL, 0);
 }
 
 void dapx_ep_deadline(struct work_struct *work)
@@ -446,7 +446,7 @@ static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
 	obj = dapx_object_use(ep->obj.ctx, handle, DAPX_OBJECT_CM);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	cm = container_of(obj, struct dapx_cm, obj);
+	cm = to_dapx_cm(obj);
 
 	mutex_lock_nested(&obj->mutex, SINGLE_DEPTH_NESTING);
 	if (cm->state != DAPX_CM_ROUTE_READY || !cm->id)
@@ -485,7 +485,7 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 	cm = dapx_cm_for_ep(ep);
 	if (IS_ERR(cm))
 		return PTR_ERR(cm);
-	/* As for any id: see dapx_cm_expel(). */
+	/* As for any id: see dapx_cm_destroy_async(). */
 	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
 	ret = dapx_ep_enter_active(ep, cm);
 	if (!ret) {
@@ -650,7 +650,7 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 		dapx_ep_unlock(ep);
 		return PTR_ERR(obj);
 	}
-	cm = container_of(obj, struct dapx_cm, obj);
+	cm = to_dapx_cm(obj);
 
 	ret = -EOPNOTSUPP;
 	if (ep->xrc)
@@ -695,7 +695,7 @@ void dapx_ep_disconnect_drained(struct dapx_ep *ep)
 
 	if (!peer_left && READ_ONCE(ep->state) != DAPX_EP_DISCONNECT_PENDING)
 		return;
-	if (!dapx_workq_idle(&ep->sq))
+	if (!dapx_queue_idle(&ep->sq))
 		return;
 	/* With a CM id, the end of one's own is when the peer has answered. */
 	if ((peer_left || !ep->cm) && !dapx_ep_disconnected(ep))
@@ -708,7 +708,7 @@ static int dapx_ep_disconnect_graceful(struct dapx_ep *ep)
 	bool begun = false;
 
 	/* First, so that nothing published after the call is taken. */
-	dapx_workq_limit(&ep->sq, true);
+	dapx_queue_limit(&ep->sq, true);
 	spin_lock_irq(&ep->lock);
 	if (ep->state == DAPX_EP_CONNECTED) {
 		dapx_ep_set_state(ep, DAPX_EP_DISCONNECT_PENDING);
@@ -717,7 +717,7 @@ static int dapx_ep_disconnect_graceful(struct dapx_ep *ep)
 	spin_unlock_irq(&ep->lock);
 	/* It broke just now: then all that is published is to be flushed. */
 	if (!begun)
-		dapx_workq_limit(&ep->sq, false);
+		dapx_queue_limit(&ep->sq, false);
 	dapx_ep_update_modes(ep);
 	dapx_ep_completed(ep);
 	return 0;

@@ -72,7 +72,7 @@ static void dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
 	memcpy(dapx_ring_entry(&evd->view, evd->tail), &node->event, sizeof(node->event));
 	evd->tail++;
 	if (node->solicited)
-		evd->attention = evd->tail;
+		evd->solicited_tail = evd->tail;
 	/* Release: the entry is there before the index says so. */
 	smp_store_release(evd->view.tail, evd->tail);
 	dapx_evd_node_gone(node);
@@ -300,12 +300,12 @@ bool dapx_evd_wants_any(struct dapx_evd *evd)
 }
 
 /* What was delivered so far wakes those who wait for solicited events. */
-void dapx_evd_attention(struct dapx_evd *evd)
+void dapx_evd_wake_solicited(struct dapx_evd *evd)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	evd->attention = evd->tail;
+	evd->solicited_tail = evd->tail;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	dapx_evd_wake(evd);
 }
@@ -322,7 +322,7 @@ static void dapx_evd_fetch_lazy(struct dapx_evd *evd)
 		obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EP);
 		if (IS_ERR(obj))
 			continue;
-		ep = container_of(obj, struct dapx_ep, obj);
+		ep = to_dapx_ep(obj);
 		if (READ_ONCE(ep->recv_evd) == evd)
 			dapx_ep_arm(ep, evd);
 		dapx_object_put(obj);
@@ -385,7 +385,7 @@ int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
 	obj = dapx_object_alloc(ctx, &dapx_evd_class);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	evd = container_of(obj, struct dapx_evd, obj);
+	evd = to_dapx_evd(obj);
 	mutex_init(&evd->resize);
 	spin_lock_init(&evd->lock);
 	INIT_LIST_HEAD(&evd->backlog);
@@ -400,7 +400,7 @@ int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
 	if (ret)
 		goto err_abort;
 	evd->tail = dapx_initial_index;
-	evd->attention = evd->tail;
+	evd->solicited_tail = evd->tail;
 	*evd->view.head = evd->tail;
 	*evd->view.tail = evd->tail;
 
@@ -421,7 +421,7 @@ err_abort:
 
 static void dapx_evd_destroy(struct dapx_object *obj)
 {
-	struct dapx_evd *evd = container_of(obj, struct dapx_evd, obj);
+	struct dapx_evd *evd = to_dapx_evd(obj);
 
 	spin_lock_irq(&evd->lock);
 	evd->dead = true;
@@ -432,16 +432,16 @@ static void dapx_evd_destroy(struct dapx_object *obj)
 
 static void dapx_evd_release(struct dapx_object *obj)
 {
-	struct dapx_evd *evd = container_of(obj, struct dapx_evd, obj);
+	struct dapx_evd *evd = to_dapx_evd(obj);
 
 	if (evd->eventfd)
 		eventfd_ctx_put(evd->eventfd);
 	dapx_ring_destroy(evd->ring);
 }
 
-static int dapx_evd_describe(struct dapx_object *obj, struct sk_buff *skb)
+static int dapx_evd_fill(struct dapx_object *obj, struct sk_buff *skb)
 {
-	struct dapx_evd *evd = container_of(obj, struct dapx_evd, obj);
+	struct dapx_evd *evd = to_dapx_evd(obj);
 	u32 depth, unread;
 	bool waiting;
 
@@ -466,28 +466,28 @@ const struct dapx_object_class dapx_evd_class = {
 	.rcu = true,
 	.destroy = dapx_evd_destroy,
 	.release = dapx_evd_release,
-	.describe = dapx_evd_describe,
+	.fill = dapx_evd_fill,
 };
 
 static struct dapx_evd *dapx_evd_get(struct dapx_context *ctx, u32 handle)
 {
 	struct dapx_object *obj = dapx_object_get(ctx, handle, DAPX_OBJECT_EVD);
 
-	return IS_ERR(obj) ? ERR_CAST(obj) : container_of(obj, struct dapx_evd, obj);
+	return IS_ERR(obj) ? ERR_CAST(obj) : to_dapx_evd(obj);
 }
 
 /* What ends a wait; 1: go on waiting. @count is valid in any case. */
 static int dapx_evd_wait_done(struct dapx_evd *evd, struct dapx_evd_wait *cmd)
 {
 	unsigned long flags;
-	u32 count, attention;
+	u32 count, solicited;
 	bool dead, sane;
 
 	spin_lock_irqsave(&evd->lock, flags);
 	dapx_evd_flush(evd, &flags);
 	sane = dapx_evd_sane(evd);
 	count = dapx_evd_count(evd);
-	attention = evd->attention - (evd->tail - count);
+	solicited = evd->solicited_tail - (evd->tail - count);
 	dead = evd->dead;
 	spin_unlock_irqrestore(&evd->lock, flags);
 
@@ -496,7 +496,7 @@ static int dapx_evd_wait_done(struct dapx_evd *evd, struct dapx_evd_wait *cmd)
 		return -EBADMSG;
 	if (cmd->flags & DAPX_WAIT_SOLICITED) {
 		/* Behind the head: consumed already. */
-		if (attention && attention <= count)
+		if (solicited && solicited <= count)
 			return 0;
 	} else if (count >= cmd->threshold) {
 		return 0;

@@ -291,7 +291,7 @@ err_wq:
 static void __exit dapx_exit(void)
 {
 	misc_deregister(&dapx_misc);
-	/* The ends of contexts, whose files are closed but may not have waited for them, are told. */
+	/* Contexts may still be ending after their files are closed; listeners hear of that. */
 	dapx_devices_exit();
 	dapx_users_exit();
 	dapx_netlink_exit();

@@ -169,9 +169,9 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 		ret = PTR_ERR(obj);
 		goto err_pd;
 	}
-	mr = container_of(obj, struct dapx_mr, obj);
+	mr = to_dapx_mr(obj);
 	mr->obj.user_data = cmd->user_data;
-	mr->pd = container_of(pd_obj, struct dapx_pd, obj);
+	mr->pd = to_dapx_pd(pd_obj);
 	mr->addr = cmd->addr;
 	mr->length = cmd->length;
 	mr->access = cmd->access;
@@ -229,7 +229,7 @@ int dapx_cmd_mr_modify(struct dapx_ucmd *ucmd)
 	obj = dapx_object_get(ucmd->ctx, cmd->mr, DAPX_OBJECT_MR);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	mr = container_of(obj, struct dapx_mr, obj);
+	mr = to_dapx_mr(obj);
 	mutex_lock(&obj->mutex);
 	if (mr->dead)
 		ret = -ENOENT;
@@ -242,7 +242,7 @@ int dapx_cmd_mr_modify(struct dapx_ucmd *ucmd)
 
 static void dapx_mr_destroy(struct dapx_object *obj)
 {
-	struct dapx_mr *mr = container_of(obj, struct dapx_mr, obj);
+	struct dapx_mr *mr = to_dapx_mr(obj);
 	int ret;
 
 	/* A command that found it while it had a handle adds nothing any more. */
@@ -258,9 +258,9 @@ static void dapx_mr_destroy(struct dapx_object *obj)
 	dapx_object_unuse(&mr->pd->obj);
 }
 
-static int dapx_mr_describe(struct dapx_object *obj, struct sk_buff *skb)
+static int dapx_mr_fill(struct dapx_object *obj, struct sk_buff *skb)
 {
-	struct dapx_mr *mr = container_of(obj, struct dapx_mr, obj);
+	struct dapx_mr *mr = to_dapx_mr(obj);
 
 	if (mr->dead)
 		return 0;
@@ -276,7 +276,7 @@ const struct dapx_object_class dapx_mr_class = {
 	.size = sizeof(struct dapx_mr),
 	.rcu = true,
 	.destroy = dapx_mr_destroy,
-	.describe_locked = dapx_mr_describe,
+	.fill_locked = dapx_mr_fill,
 };
 
 /* What user space may name, a handle and an address; under RCU. NULL: not for this. */

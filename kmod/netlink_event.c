@@ -27,12 +27,12 @@ struct dapx_notice {
 	u64 time;
 	u32 lost;			/* before this one */
 	char device[IB_DEVICE_NAME_MAX];
-	struct dapx_happening what;
+	struct dapx_notification what;
 };
 
-static void dapx_netlink_tell_all(struct work_struct *work);
+static void dapx_netlink_notify_all(struct work_struct *work);
 
-DECLARE_WORK(dapx_netlink_telling, dapx_netlink_tell_all);
+DECLARE_WORK(dapx_netlink_telling, dapx_netlink_notify_all);
 
 static LIST_HEAD(dapx_notices);
 static DEFINE_SPINLOCK(dapx_notices_lock);	/* (irq) the list and all below */
@@ -45,7 +45,7 @@ static bool dapx_listened_to(struct net *net)
 }
 
 /* The device is there: @ctx is attached, and not detached yet. Any context. */
-void dapx_netlink_tell(struct dapx_context *ctx, const struct dapx_happening *what)
+void dapx_netlink_notify(struct dapx_context *ctx, const struct dapx_notification *what)
 {
 	struct dapx_notice *notice;
 	struct ib_device *ibdev;
@@ -92,7 +92,7 @@ void dapx_netlink_tell(struct dapx_context *ctx, const struct dapx_happening *wh
 
 static int dapx_notice_put_what(const struct dapx_notice *notice, struct sk_buff *skb)
 {
-	const struct dapx_happening *what = &notice->what;
+	const struct dapx_notification *what = &notice->what;
 	u32 type = 0;
 
 	switch (what->event) {
@@ -193,7 +193,7 @@ static struct dapx_notice *dapx_notice_next(void)
 	return notice;
 }
 
-static void dapx_netlink_tell_all(struct work_struct *work)
+static void dapx_netlink_notify_all(struct work_struct *work)
 {
 	struct dapx_notice *notice;
 

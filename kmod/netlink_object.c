@@ -93,12 +93,12 @@ static int dapx_object_put_one(struct dapx_object_dump *dump, struct dapx_object
 		ret = nla_put_u32(skb, DAPX_OBJECT_ATTR_USERS, READ_ONCE(obj->users));
 	if (!ret && class->state)
 		ret = nla_put_u32(skb, DAPX_OBJECT_ATTR_STATE, class->state(obj));
-	if (!ret && class->describe)
-		ret = class->describe(obj, skb);
+	if (!ret && class->fill)
+		ret = class->fill(obj, skb);
 	/* What a command may change, or take away. */
-	if (!ret && class->describe_locked) {
+	if (!ret && class->fill_locked) {
 		if (mutex_trylock(&obj->mutex)) {
-			ret = class->describe_locked(obj, skb);
+			ret = class->fill_locked(obj, skb);
 			mutex_unlock(&obj->mutex);
 		} else {
 			ret = nla_put_flag(skb, DAPX_OBJECT_ATTR_BUSY);

@@ -248,7 +248,7 @@ int dapx_netlink_xrcd_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		return -ENOMEM;
 
 	/* Not 0, which is none. */
-	cb->seq = (u32)dapx_xrc_changes() ?: 1;
+	cb->seq = (u32)dapx_xrc_generation() ?: 1;
 	while (!ret) {
 		dump.domain = dapx_xrc_domain_next(cursor->domain);
 		if (!dump.domain)

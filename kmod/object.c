@@ -54,7 +54,7 @@ void dapx_object_abort(struct dapx_object *obj)
 }
 
 /* An object that user space does not name, kept by the one that it was made for. */
-void dapx_object_hide(struct dapx_object *obj)
+void dapx_object_make_internal(struct dapx_object *obj)
 {
 	xa_erase(&obj->ctx->objects, obj->handle);
 	dapx_context_uncharge(obj->ctx, obj);
@@ -127,7 +127,7 @@ void dapx_object_unuse(struct dapx_object *obj)
  * The last one's place in the tree is kept. Handles are given in turn: the next object
  * is its neighbour, and finds the tree's nodes there instead of having them made anew.
  */
-static void dapx_object_vacate(struct dapx_context *ctx, struct xa_state *xas)
+static void dapx_object_release_id(struct dapx_context *ctx, struct xa_state *xas)
 {
 	/* As dapx_object_alloc() reserves a place. */
 	xas_store(xas, XA_ZERO_ENTRY);
@@ -152,7 +152,7 @@ int dapx_object_unpublish(struct dapx_object *obj, bool force)
 	else if (obj->users && !force)
 		ret = -EBUSY;
 	else
-		dapx_object_vacate(ctx, &xas);
+		dapx_object_release_id(ctx, &xas);
 	xas_unlock(&xas);
 	if (!ret)
 		dapx_context_uncharge(ctx, obj);
@@ -224,7 +224,7 @@ static struct dapx_object *dapx_object_take(struct dapx_context *ctx, const stru
 	else if (obj->users)
 		obj = ERR_PTR(-EBUSY);
 	else
-		dapx_object_vacate(ctx, &xas);
+		dapx_object_release_id(ctx, &xas);
 	xas_unlock(&xas);
 	return obj;
 }

@@ -5,8 +5,8 @@
 #include "dapx_private.h"
 
 /* How long, and how often, to look for queue pairs in error. */
-#define DAPX_LOOKS 10
-#define DAPX_LOOK_MS 100
+#define DAPX_QP_CHECKS 10
+#define DAPX_QP_CHECK_MS 100
 
 /* The next endpoint behind @handle, with a reference; NULL: there is none. */
 static struct dapx_ep *dapx_pd_next_ep(struct dapx_pd *pd, unsigned long *handle)
@@ -19,7 +19,7 @@ static struct dapx_ep *dapx_pd_next_ep(struct dapx_pd *pd, unsigned long *handle
 	while ((obj = xa_find_after(objects, handle, U32_MAX, XA_PRESENT))) {
 		if (obj->class->type != DAPX_OBJECT_EP)
 			continue;
-		ep = container_of(obj, struct dapx_ep, obj);
+		ep = to_dapx_ep(obj);
 		if (READ_ONCE(ep->pd) == pd) {
 			kref_get(&obj->kref);
 			break;
@@ -30,22 +30,22 @@ static struct dapx_ep *dapx_pd_next_ep(struct dapx_pd *pd, unsigned long *handle
 	return ep;
 }
 
-static void dapx_pd_look(struct work_struct *work)
+static void dapx_pd_check_qps(struct work_struct *work)
 {
-	struct dapx_pd *pd = container_of(to_delayed_work(work), struct dapx_pd, look);
-	unsigned int left = READ_ONCE(pd->looks);
+	struct dapx_pd *pd = container_of(to_delayed_work(work), struct dapx_pd, check_work);
+	unsigned int left = READ_ONCE(pd->checks_left);
 	unsigned long handle = 0;
 	struct dapx_ep *ep;
 
 	while ((ep = dapx_pd_next_ep(pd, &handle))) {
-		dapx_ep_qp_look(ep);
+		dapx_ep_check_qp_error(ep);
 		dapx_object_put(&ep->obj);
 		cond_resched();
 	}
 	if (!left)
 		return;
-	WRITE_ONCE(pd->looks, left - 1);
-	dapx_object_queue_delayed(&pd->obj, &pd->look, msecs_to_jiffies(DAPX_LOOK_MS));
+	WRITE_ONCE(pd->checks_left, left - 1);
+	dapx_object_queue_delayed(&pd->obj, &pd->check_work, msecs_to_jiffies(DAPX_QP_CHECK_MS));
 }
 
 /*
@@ -58,10 +58,11 @@ void dapx_pd_key_revoked(struct dapx_pd *pd)
 	if (!pd->obj.ctx->dev->silent_errors)
 		return;
 	/* One that has not begun sees this, too. */
-	if (READ_ONCE(pd->looks) == DAPX_LOOKS - 1 && delayed_work_pending(&pd->look))
+	if (READ_ONCE(pd->checks_left) == DAPX_QP_CHECKS - 1 &&
+	    delayed_work_pending(&pd->check_work))
 		return;
-	WRITE_ONCE(pd->looks, DAPX_LOOKS - 1);
-	dapx_object_queue_delayed(&pd->obj, &pd->look, msecs_to_jiffies(DAPX_LOOK_MS));
+	WRITE_ONCE(pd->checks_left, DAPX_QP_CHECKS - 1);
+	dapx_object_queue_delayed(&pd->obj, &pd->check_work, msecs_to_jiffies(DAPX_QP_CHECK_MS));
 }
 
 int dapx_cmd_pd_create(struct dapx_ucmd *ucmd)
@@ -78,9 +79,9 @@ int dapx_cmd_pd_create(struct dapx_ucmd *ucmd)
 	obj = dapx_object_alloc(ucmd->ctx, &dapx_pd_class);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	pd = container_of(obj, struct dapx_pd, obj);
+	pd = to_dapx_pd(obj);
 	pd->obj.user_data = cmd->user_data;
-	INIT_DELAYED_WORK(&pd->look, dapx_pd_look);
+	INIT_DELAYED_WORK(&pd->check_work, dapx_pd_check_qps);
 	pd->ibpd = __ib_alloc_pd(ucmd->ctx->dev->ibdev, 0, ucmd->ctx->owner);
 	if (IS_ERR(pd->ibpd)) {
 		ret = PTR_ERR(pd->ibpd);
@@ -102,9 +103,9 @@ err_abort:
 
 static void dapx_pd_destroy(struct dapx_object *obj)
 {
-	struct dapx_pd *pd = container_of(obj, struct dapx_pd, obj);
+	struct dapx_pd *pd = to_dapx_pd(obj);
 
-	cancel_delayed_work_sync(&pd->look);
+	cancel_delayed_work_sync(&pd->check_work);
 	ib_dealloc_pd(pd->ibpd);
 }
 

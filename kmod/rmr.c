@@ -32,11 +32,6 @@ struct dapx_bind {
 	struct dapx_window window;	/* rmr's mutex; none: unbind, or it was freed */
 };
 
-static struct dapx_rmr *dapx_rmr_of(struct dapx_object *obj)
-{
-	return container_of(obj, struct dapx_rmr, obj);
-}
-
 /* ------------------------------------------------------------------- windows */
 
 static int dapx_window_create(struct dapx_rmr *rmr, struct dapx_mr *mr,
@@ -73,11 +68,11 @@ static void dapx_window_revoke(struct dapx_rmr *rmr, struct dapx_window *window)
 	ret = ib_dereg_mr(window->ibmr);
 	WARN_ON_ONCE(ret);
 	dapx_pd_key_revoked(rmr->pd);
-	dapx_netlink_tell(rmr->obj.ctx, &(struct dapx_happening) {
-			  .event = DAPX_GENL_EVENT_RMR_REVOKED,
-			  .handle = rmr->obj.handle,
-			  .number = window->mr->obj.handle,
-			  .large = window->length });
+	dapx_netlink_notify(rmr->obj.ctx, &(struct dapx_notification) {
+			    .event = DAPX_GENL_EVENT_RMR_REVOKED,
+			    .handle = rmr->obj.handle,
+			    .number = window->mr->obj.handle,
+			    .large = window->length });
 	dapx_object_unuse(&window->mr->obj);
 	window->ibmr = NULL;
 }
@@ -91,7 +86,7 @@ static u32 dapx_window_rkey(const struct dapx_window *window)
 
 void dapx_bind_gone(struct dapx_event_node *node)
 {
-	atomic_dec(&container_of(node->source->owner, struct dapx_ep, obj)->binds);
+	atomic_dec(&to_dapx_ep(node->source->owner)->binds);
 	kfree(container_of(node, struct dapx_bind, barrier.node));
 }
 
@@ -105,7 +100,7 @@ static void dapx_rmr_set_window(struct dapx_rmr *rmr, struct dapx_window *window
 }
 
 /* Not after success: the RMR stays what it was. The bind itself goes with its event. */
-static void dapx_bind_settle(struct dapx_bind *bind, enum dapx_status status)
+static void dapx_bind_complete(struct dapx_bind *bind, enum dapx_status status)
 {
 	struct dapx_rmr *rmr = bind->rmr;
 
@@ -128,9 +123,9 @@ void dapx_rmr_binds_pass(struct dapx_ep *ep)
 	struct dapx_barrier *barrier;
 	enum dapx_status status;
 
-	while ((barrier = dapx_workq_claim_barrier(&ep->sq, &status))) {
-		dapx_bind_settle(container_of(barrier, struct dapx_bind, barrier), status);
-		dapx_workq_pass_barrier(&ep->sq, barrier, status);
+	while ((barrier = dapx_queue_claim_barrier(&ep->sq, &status))) {
+		dapx_bind_complete(container_of(barrier, struct dapx_bind, barrier), status);
+		dapx_queue_pass_barrier(&ep->sq, barrier, status);
 	}
 	dapx_ep_completed(ep);
 }
@@ -140,9 +135,9 @@ void dapx_rmr_binds_drop(struct dapx_ep *ep)
 {
 	struct dapx_barrier *barrier;
 
-	while ((barrier = dapx_workq_drop_barrier(&ep->sq))) {
-		dapx_bind_settle(container_of(barrier, struct dapx_bind, barrier),
-				 DAPX_STATUS_FLUSHED);
+	while ((barrier = dapx_queue_drop_barrier(&ep->sq))) {
+		dapx_bind_complete(container_of(barrier, struct dapx_bind, barrier),
+				   DAPX_STATUS_FLUSHED);
 		dapx_bind_gone(&barrier->node);
 	}
 }
@@ -188,9 +183,9 @@ int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd)
 		ret = PTR_ERR(obj);
 		goto err_pd;
 	}
-	rmr = dapx_rmr_of(obj);
+	rmr = to_dapx_rmr(obj);
 	rmr->obj.user_data = cmd->user_data;
-	rmr->pd = container_of(pd_obj, struct dapx_pd, obj);
+	rmr->pd = to_dapx_pd(pd_obj);
 	INIT_LIST_HEAD(&rmr->binds);
 
 	cmd->out_rmr = obj->handle;
@@ -274,7 +269,7 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 		kref_get(&rmr->obj.kref);
 		atomic_inc(&ep->binds);
 		list_add_tail(&bind->entry, &rmr->binds);
-		dapx_workq_add_barrier(&ep->sq, &bind->barrier);
+		dapx_queue_add_barrier(&ep->sq, &bind->barrier);
 	}
 	mutex_unlock(&rmr->obj.mutex);
 	if (ret) {
@@ -284,7 +279,7 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 	/* In most cases nothing is in its way. */
 	dapx_rmr_binds_pass(ep);
 	if (READ_ONCE(ep->sq.num_barriers))
-		dapx_workq_run(&ep->sq);
+		dapx_queue_run(&ep->sq);
 	return 0;
 }
 
@@ -304,7 +299,7 @@ static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct
 		}
 	}
 	cmd->out_rkey = dapx_window_rkey(&window);
-	if (!(cmd->flags & DAPX_BIND_SIGNALED) && dapx_workq_is_clear(&ep->sq))
+	if (!(cmd->flags & DAPX_BIND_SIGNALED) && dapx_queue_is_clear(&ep->sq))
 		ret = dapx_rmr_bind_at_once(ucmd, rmr, &window);
 	else
 		ret = dapx_rmr_queue_bind(ucmd, ep, rmr, &window);
@@ -329,14 +324,14 @@ int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 	rmr_obj = dapx_object_get(ucmd->ctx, cmd->rmr, DAPX_OBJECT_RMR);
 	if (IS_ERR(rmr_obj))
 		return PTR_ERR(rmr_obj);
-	rmr = dapx_rmr_of(rmr_obj);
+	rmr = to_dapx_rmr(rmr_obj);
 	if (cmd->length) {
 		mr_obj = dapx_object_use(ucmd->ctx, cmd->mr, DAPX_OBJECT_MR);
 		if (IS_ERR(mr_obj)) {
 			ret = PTR_ERR(mr_obj);
 			goto out_rmr;
 		}
-		mr = container_of(mr_obj, struct dapx_mr, obj);
+		mr = to_dapx_mr(mr_obj);
 	}
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
 	if (IS_ERR(ep)) {
@@ -377,7 +372,7 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 	obj = dapx_object_get(ucmd->ctx, cmd->rmr, DAPX_OBJECT_RMR);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	rmr = dapx_rmr_of(obj);
+	rmr = to_dapx_rmr(obj);
 
 	cmd->out_mr = 0;
 	cmd->out_addr = 0;
@@ -417,7 +412,7 @@ out:
 /* Binds that wait bind nothing any more; each completes in its place. */
 static void dapx_rmr_destroy(struct dapx_object *obj)
 {
-	struct dapx_rmr *rmr = dapx_rmr_of(obj);
+	struct dapx_rmr *rmr = to_dapx_rmr(obj);
 	struct dapx_bind *bind, *next;
 
 	mutex_lock(&obj->mutex);
@@ -434,12 +429,12 @@ static void dapx_rmr_destroy(struct dapx_object *obj)
 /* 1: bound */
 static u32 dapx_rmr_state(struct dapx_object *obj)
 {
-	return !!READ_ONCE(dapx_rmr_of(obj)->window.ibmr);
+	return !!READ_ONCE(to_dapx_rmr(obj)->window.ibmr);
 }
 
-static int dapx_rmr_describe(struct dapx_object *obj, struct sk_buff *skb)
+static int dapx_rmr_fill(struct dapx_object *obj, struct sk_buff *skb)
 {
-	struct dapx_rmr *rmr = dapx_rmr_of(obj);
+	struct dapx_rmr *rmr = to_dapx_rmr(obj);
 
 	if (rmr->dead)
 		return 0;
@@ -460,5 +455,5 @@ const struct dapx_object_class dapx_rmr_class = {
 	.size = sizeof(struct dapx_rmr),
 	.destroy = dapx_rmr_destroy,
 	.state = dapx_rmr_state,
-	.describe_locked = dapx_rmr_describe,
+	.fill_locked = dapx_rmr_fill,
 };

@@ -27,56 +27,56 @@ static const struct dapx_send_op dapx_send_op_table[] = {
 				.to_memory = true },
 };
 
-enum dapx_workq_mode dapx_send_mode(struct dapx_workq *wq)
+enum dapx_queue_mode dapx_send_mode(struct dapx_queue *q)
 {
-	struct dapx_ep *ep = wq->owner;
+	struct dapx_ep *ep = q->owner;
 
 	if (READ_ONCE(ep->dead))
-		return DAPX_WORKQ_STOP;
+		return DAPX_QUEUE_STOP;
 	switch (READ_ONCE(ep->state)) {
 	case DAPX_EP_CONNECTED:
 	case DAPX_EP_DISCONNECT_PENDING:
-		return DAPX_WORKQ_RUN;
+		return DAPX_QUEUE_RUN;
 	case DAPX_EP_DISCONNECTED:
-		return DAPX_WORKQ_FLUSH;
+		return DAPX_QUEUE_FLUSH;
 	default:
-		return DAPX_WORKQ_HOLD;
+		return DAPX_QUEUE_HOLD;
 	}
 }
 
-void dapx_send_prepare(struct dapx_workq *wq, struct dapx_slot *slot)
+void dapx_send_prepare(struct dapx_queue *q, struct dapx_slot *slot)
 {
-	const struct dapx_send_wr *in = wq->copy;
+	const struct dapx_send_wr *in = q->copy;
 
 	slot->signaled = in->flags & DAPX_SEND_SIGNALED;
 	slot->node.solicited = true;
 	slot->node.event = (struct dapx_event) {
 		.type = DAPX_EVENT_COMPLETION,
-		.handle = wq->obj->handle,
-		.user_data = wq->obj->user_data,
+		.handle = q->obj->handle,
+		.user_data = q->obj->user_data,
 		.completion = { .wr_id = in->wr_id, .opcode = in->opcode },
 	};
 }
 
 /* Data in the ring is copied on: the device reads it later, the process may not wait. */
-static enum dapx_status dapx_send_inline(struct dapx_workq *wq, struct dapx_slot *slot,
+static enum dapx_status dapx_send_inline(struct dapx_queue *q, struct dapx_slot *slot,
 					 const struct dapx_send_op *op, u32 *num_sge)
 {
-	const struct dapx_send_wr *in = wq->copy;
-	struct dapx_ep *ep = wq->owner;
-	size_t offset = (size_t)(slot - wq->slots) * wq->max_inline;
+	const struct dapx_send_wr *in = q->copy;
+	struct dapx_ep *ep = q->owner;
+	size_t offset = (size_t)(slot - q->slots) * q->max_inline;
 
-	if (!op->inlinable || in->num_sge || in->inline_len > wq->max_inline)
+	if (!op->inlinable || in->num_sge || in->inline_len > q->max_inline)
 		return DAPX_STATUS_LOCAL_OPERATION;
 	*num_sge = 0;
 	slot->node.event.completion.byte_len = in->inline_len;
 	if (!in->inline_len)
 		return DAPX_STATUS_SUCCESS;
-	memcpy(wq->inline_data + offset, in + 1, in->inline_len);
-	ib_dma_sync_single_for_device(ep->qp->device, wq->inline_dma + offset, in->inline_len,
+	memcpy(q->inline_data + offset, in + 1, in->inline_len);
+	ib_dma_sync_single_for_device(ep->qp->device, q->inline_dma + offset, in->inline_len,
 				      DMA_TO_DEVICE);
-	wq->sges[0] = (struct ib_sge) {
-		.addr = wq->inline_dma + offset,
+	q->sges[0] = (struct ib_sge) {
+		.addr = q->inline_dma + offset,
 		.length = in->inline_len,
 		.lkey = ep->pd->ibpd->local_dma_lkey,
 	};
@@ -84,23 +84,23 @@ static enum dapx_status dapx_send_inline(struct dapx_workq *wq, struct dapx_slot
 	return DAPX_STATUS_SUCCESS;
 }
 
-static enum dapx_status dapx_send_segments(struct dapx_workq *wq, struct dapx_slot *slot,
+static enum dapx_status dapx_send_segments(struct dapx_queue *q, struct dapx_slot *slot,
 					   const struct dapx_send_op *op, u32 *num_sge)
 {
-	const struct dapx_send_wr *in = wq->copy;
-	struct dapx_ep *ep = wq->owner;
+	const struct dapx_send_wr *in = q->copy;
+	struct dapx_ep *ep = q->owner;
 	enum dapx_status status;
 	u64 length;
 
 	if (in->inline_len)
 		return DAPX_STATUS_LOCAL_OPERATION;
-	status = dapx_segments_build(wq, ep->pd, in->num_sge, (const void *)(in + 1),
+	status = dapx_segments_build(q, ep->pd, in->num_sge, (const void *)(in + 1),
 				     op->to_memory, num_sge, &length);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
 	if (in->opcode == DAPX_OP_RDMA_READ &&
 	    (*num_sge > ep->qp->device->attrs.max_sge_rd ||
-	     (!*num_sge && wq->obj->ctx->dev->iwarp)))
+	     (!*num_sge && q->obj->ctx->dev->iwarp)))
 		return DAPX_STATUS_LOCAL_OPERATION;
 	if (op->atomic && length != sizeof(u64))
 		return DAPX_STATUS_LOCAL_LENGTH;
@@ -109,11 +109,11 @@ static enum dapx_status dapx_send_segments(struct dapx_workq *wq, struct dapx_sl
 	return DAPX_STATUS_SUCCESS;
 }
 
-static enum dapx_status dapx_send_post(struct dapx_workq *wq, struct dapx_slot *slot)
+static enum dapx_status dapx_send_post(struct dapx_queue *q, struct dapx_slot *slot)
 {
-	const struct dapx_send_wr *in = wq->copy;
-	struct dapx_ep *ep = wq->owner;
-	u64 caps = dapx_device_caps(wq->obj->ctx->dev);
+	const struct dapx_send_wr *in = q->copy;
+	struct dapx_ep *ep = q->owner;
+	u64 caps = dapx_device_caps(q->obj->ctx->dev);
 	const struct dapx_send_op *op;
 	enum dapx_status status;
 	u32 num_sge;
@@ -133,15 +133,15 @@ static enum dapx_status dapx_send_post(struct dapx_workq *wq, struct dapx_slot *
 		return DAPX_STATUS_LOCAL_OPERATION;
 
 	if (in->flags & DAPX_SEND_INLINE)
-		status = dapx_send_inline(wq, slot, op, &num_sge);
+		status = dapx_send_inline(q, slot, op, &num_sge);
 	else
-		status = dapx_send_segments(wq, slot, op, &num_sge);
+		status = dapx_send_segments(q, slot, op, &num_sge);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
 
 	memset(&out, 0, sizeof(out));
 	out.wr.wr_cqe = &slot->cqe;
-	out.wr.sg_list = wq->sges;
+	out.wr.sg_list = q->sges;
 	out.wr.num_sge = num_sge;
 	out.wr.opcode = op->opcode;
 	/* Always signalled: the count of what the device has must be exact. */
@@ -162,11 +162,11 @@ static enum dapx_status dapx_send_post(struct dapx_workq *wq, struct dapx_slot *
 		out.atomic.swap = in->swap;
 	}
 
-	dapx_slot_give(slot);
+	dapx_slot_post(slot);
 	ret = ib_post_send(ep->qp, &out.wr, NULL);
 	if (!ret)
 		return DAPX_STATUS_SUCCESS;
-	dapx_slot_keep(slot);
+	dapx_slot_unpost(slot);
 	return dapx_post_status(ret);
 }
 
@@ -174,40 +174,40 @@ static void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
 	enum dapx_status status = dapx_wc_status(wc->status);
-	struct dapx_workq *wq = slot->wq;
-	struct dapx_ep *ep = wq->owner;
+	struct dapx_queue *q = slot->q;
+	struct dapx_ep *ep = q->owner;
 
 	dapx_slot_returned(slot);
-	dapx_workq_complete(slot, wq->ops->evd(wq), status);
-	dapx_ep_failed(ep, status);
-	dapx_workq_retire(wq);
+	dapx_queue_complete(slot, q->ops->evd(q), status);
+	dapx_ep_check_status(ep, status);
+	dapx_queue_retire(q);
 	dapx_ep_completed(ep);
 }
 
-void dapx_send_fault(struct dapx_workq *wq)
+void dapx_send_fault(struct dapx_queue *q)
 {
-	dapx_ep_broken(wq->owner);
+	dapx_ep_fail(q->owner);
 }
 
-void dapx_send_kick(struct dapx_workq *wq)
+void dapx_send_kick(struct dapx_queue *q)
 {
-	dapx_ep_queue(wq->owner, DAPX_EP_TODO_KICK);
+	dapx_ep_queue(q->owner, DAPX_EP_TODO_KICK);
 }
 
-void dapx_send_at_barrier(struct dapx_workq *wq)
+void dapx_send_at_barrier(struct dapx_queue *q)
 {
-	dapx_ep_queue(wq->owner, DAPX_EP_TODO_BIND);
+	dapx_ep_queue(q->owner, DAPX_EP_TODO_BIND);
 }
 
-struct dapx_evd *dapx_send_evd(struct dapx_workq *wq)
+struct dapx_evd *dapx_send_evd(struct dapx_queue *q)
 {
-	struct dapx_ep *ep = wq->owner;
+	struct dapx_ep *ep = q->owner;
 
 	return READ_ONCE(ep->dead) ? NULL : ep->request_evd;
 }
 
-const struct dapx_workq_ops dapx_send_ops = {
-	.lingers = true,
+const struct dapx_queue_ops dapx_send_ops = {
+	.defers_busy = true,
 	.busy_from = 4,
 	.busy_until = 1,
 	.mode = dapx_send_mode,

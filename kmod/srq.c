@@ -14,11 +14,6 @@
 
 #define DAPX_SRQ_ENTRIES_OFF DAPX_RING_CONTROL_SIZE
 
-static struct dapx_srq *dapx_srq_of(struct dapx_object *obj)
-{
-	return container_of(obj, struct dapx_srq, obj);
-}
-
 /* Any context, and also while the SRQ is being freed. */
 static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what,
 			   int error)
@@ -37,9 +32,9 @@ static void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u
 	spin_unlock_irqrestore(&srq->async_lock, flags);
 }
 
-static void dapx_srq_kick(struct dapx_workq *wq)
+static void dapx_srq_kick(struct dapx_queue *q)
 {
-	struct dapx_srq *srq = wq->owner;
+	struct dapx_srq *srq = q->owner;
 
 	dapx_object_queue_work(&srq->obj, &srq->work);
 }
@@ -48,7 +43,7 @@ static void dapx_srq_work(struct work_struct *work)
 {
 	struct dapx_srq *srq = container_of(work, struct dapx_srq, work);
 
-	dapx_workq_run(&srq->rq);
+	dapx_queue_run(&srq->rq);
 }
 
 /* With the ring's lock. No connection is to blame for a bad receive: the SRQ is out of service. */
@@ -61,39 +56,39 @@ static enum dapx_status dapx_srq_refuse(struct dapx_srq *srq, struct dapx_slot *
 	return status;
 }
 
-static void dapx_srq_fault(struct dapx_workq *wq)
+static void dapx_srq_fault(struct dapx_queue *q)
 {
-	struct dapx_srq *srq = wq->owner;
+	struct dapx_srq *srq = q->owner;
 
 	dapx_srq_async(srq, &srq->error_event, DAPX_ASYNC_SRQ_ERROR, srq->bad_receive ?: -EBADMSG);
 }
 
 /* --------------------------------------------------------------------- plain */
 
-static enum dapx_workq_mode dapx_srq_mode(struct dapx_workq *wq)
+static enum dapx_queue_mode dapx_srq_mode(struct dapx_queue *q)
 {
-	struct dapx_srq *srq = wq->owner;
+	struct dapx_srq *srq = q->owner;
 
-	return READ_ONCE(srq->dead) ? DAPX_WORKQ_STOP : DAPX_WORKQ_RUN;
+	return READ_ONCE(srq->dead) ? DAPX_QUEUE_STOP : DAPX_QUEUE_RUN;
 }
 
-static enum dapx_status dapx_srq_post(struct dapx_workq *wq, struct dapx_slot *slot)
+static enum dapx_status dapx_srq_post(struct dapx_queue *q, struct dapx_slot *slot)
 {
-	struct dapx_srq *srq = wq->owner;
+	struct dapx_srq *srq = q->owner;
 	enum dapx_status status;
 	struct ib_recv_wr wr;
 	int ret;
 
-	status = dapx_recv_build(wq, srq->pd, slot, &wr);
+	status = dapx_recv_build(q, srq->pd, slot, &wr);
 	if (status != DAPX_STATUS_SUCCESS)
 		return dapx_srq_refuse(srq, slot, status);
 	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
-	slot->node.event.completion.srq = wq->obj->handle;
-	dapx_slot_give(slot);
+	slot->node.event.completion.srq = q->obj->handle;
+	dapx_slot_post(slot);
 	ret = ib_post_srq_recv(srq->ibsrq, &wr, NULL);
 	if (!ret)
 		return DAPX_STATUS_SUCCESS;
-	dapx_slot_keep(slot);
+	dapx_slot_unpost(slot);
 	return dapx_post_status(ret);
 }
 
@@ -101,22 +96,22 @@ static void dapx_srq_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
 	struct dapx_ep *ep = cq->cq_context;	/* wc->qp may be destroyed */
-	struct dapx_workq *wq = slot->wq;
+	struct dapx_queue *q = slot->q;
 
 	dapx_slot_returned(slot);
 	slot->node.source = &ep->rq.events;
 	slot->node.event.handle = ep->obj.handle;
 	slot->node.event.user_data = ep->obj.user_data;
 	dapx_recv_complete(ep, slot, wc);
-	dapx_workq_retire(wq);
+	dapx_queue_retire(q);
 }
 
-static struct dapx_evd *dapx_srq_no_evd(struct dapx_workq *wq)
+static struct dapx_evd *dapx_srq_no_evd(struct dapx_queue *q)
 {
 	return NULL;
 }
 
-static const struct dapx_workq_ops dapx_srq_ops = {
+static const struct dapx_queue_ops dapx_srq_ops = {
 	.busy_from = DAPX_RECV_BUSY_FROM,
 	.busy_until = DAPX_RECV_BUSY_UNTIL,
 	.mode = dapx_srq_mode,
@@ -169,39 +164,39 @@ static struct dapx_recv_wr *dapx_srq_copy_of(struct dapx_srq *srq, struct dapx_s
 }
 
 /* What the engine takes is taken by it alone. */
-static enum dapx_workq_mode dapx_srq_xrc_mode(struct dapx_workq *wq)
+static enum dapx_queue_mode dapx_srq_xrc_mode(struct dapx_queue *q)
 {
-	struct dapx_srq *srq = wq->owner;
+	struct dapx_srq *srq = q->owner;
 
-	return READ_ONCE(srq->dead) ? DAPX_WORKQ_STOP : DAPX_WORKQ_HOLD;
+	return READ_ONCE(srq->dead) ? DAPX_QUEUE_STOP : DAPX_QUEUE_HOLD;
 }
 
-static enum dapx_status dapx_srq_xrc_post(struct dapx_workq *wq, struct dapx_slot *slot)
+static enum dapx_status dapx_srq_xrc_post(struct dapx_queue *q, struct dapx_slot *slot)
 {
-	const struct dapx_recv_wr *in = wq->copy;
+	const struct dapx_recv_wr *in = q->copy;
 	const struct dapx_sge *sge = (const void *)(in + 1);
-	struct dapx_srq *srq = wq->owner;
+	struct dapx_srq *srq = q->owner;
 	u32 i;
 
-	if (in->flags || in->num_sge > wq->max_sge)
+	if (in->flags || in->num_sge > q->max_sge)
 		return dapx_srq_refuse(srq, slot, DAPX_STATUS_LOCAL_OPERATION);
 	for (i = 0; i < in->num_sge; i++)
-		if (!dapx_mr_copyable(wq->obj->ctx, srq->pd, &sge[i], true))
+		if (!dapx_mr_copyable(q->obj->ctx, srq->pd, &sge[i], true))
 			return dapx_srq_refuse(srq, slot, DAPX_STATUS_LOCAL_PROTECTION);
 	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
-	slot->node.event.completion.srq = wq->obj->handle;
+	slot->node.event.completion.srq = q->obj->handle;
 	memcpy(dapx_srq_copy_of(srq, slot), in, sizeof(*in) + in->num_sge * sizeof(*sge));
 	return DAPX_STATUS_SUCCESS;
 }
 
-static struct dapx_evd *dapx_srq_xrc_evd(struct dapx_workq *wq)
+static struct dapx_evd *dapx_srq_xrc_evd(struct dapx_queue *q)
 {
-	struct dapx_srq *srq = wq->owner;
+	struct dapx_srq *srq = q->owner;
 
 	return srq->evd;
 }
 
-static const struct dapx_workq_ops dapx_srq_xrc_ops = {
+static const struct dapx_queue_ops dapx_srq_xrc_ops = {
 	.hold_is_busy = true,
 	.busy_from = 1,
 	.busy_until = 1,
@@ -221,7 +216,7 @@ struct dapx_slot *dapx_srq_take(struct dapx_srq *srq, enum dapx_status *status, 
 	struct dapx_slot *slot;
 	u32 left, limit, i;
 
-	slot = dapx_workq_pull(&srq->rq, status, &left);
+	slot = dapx_queue_pull(&srq->rq, status, &left);
 	if (*status != DAPX_STATUS_SUCCESS) {
 		if (*status != DAPX_STATUS_RECEIVER_NOT_READY)
 			dapx_srq_fault(&srq->rq);
@@ -249,7 +244,7 @@ bool dapx_srq_place(struct dapx_srq *srq, struct dapx_slot *slot, u32 offset, co
 
 void dapx_srq_complete(struct dapx_srq *srq, struct dapx_slot *slot, enum dapx_status status)
 {
-	dapx_workq_complete(slot, srq->evd, status);
+	dapx_queue_complete(slot, srq->evd, status);
 }
 
 static int dapx_srq_init_xrc(struct dapx_srq *srq)
@@ -275,7 +270,7 @@ static int dapx_srq_init_xrc(struct dapx_srq *srq)
 
 int dapx_srq_doorbell(struct dapx_srq *srq)
 {
-	int ret = dapx_workq_run(&srq->rq);
+	int ret = dapx_queue_run(&srq->rq);
 
 	return ret == -EBADMSG && srq->bad_receive ? -ENOTRECOVERABLE : ret;
 }
@@ -294,16 +289,16 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 	}
 	dapx_ring_view_init(&srq->rq.view, srq->ring, 0, DAPX_SRQ_ENTRIES_OFF, depth, stride,
 			    &cmd->out_ring);
-	ret = dapx_workq_init(&srq->rq, srq->xrcd ? &dapx_srq_xrc_ops : &dapx_srq_ops, srq,
+	ret = dapx_queue_init(&srq->rq, srq->xrcd ? &dapx_srq_xrc_ops : &dapx_srq_ops, srq,
 			      cmd->max_sge, 0);
 	if (ret)
 		return ret;
 	ret = srq->xrcd ? dapx_srq_init_xrc(srq) : dapx_srq_init_plain(srq, cmd->max_sge);
 	if (ret)
 		return ret;
-	dapx_workq_update_mode(&srq->rq);
+	dapx_queue_update_mode(&srq->rq);
 	/* Says BUSY where no doorbell is needed. */
-	dapx_workq_run(&srq->rq);
+	dapx_queue_run(&srq->rq);
 	return 0;
 }
 
@@ -316,7 +311,7 @@ static int dapx_srq_use_evd(struct dapx_srq *srq, u32 handle, struct dapx_evd **
 	obj = dapx_object_use(srq->obj.ctx, handle, DAPX_OBJECT_EVD);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	*evd = container_of(obj, struct dapx_evd, obj);
+	*evd = to_dapx_evd(obj);
 	return 0;
 }
 
@@ -329,7 +324,7 @@ static int dapx_srq_use_objects(struct dapx_srq *srq, const struct dapx_srq_crea
 	obj = dapx_object_use(ctx, cmd->pd, DAPX_OBJECT_PD);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	srq->pd = container_of(obj, struct dapx_pd, obj);
+	srq->pd = to_dapx_pd(obj);
 	ret = dapx_srq_use_evd(srq, cmd->evd, &srq->evd);
 	srq->async_evd = srq->evd;
 	if (!ret && cmd->async_evd && cmd->async_evd != cmd->evd)
@@ -367,11 +362,11 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 	obj = dapx_object_alloc(ctx, &dapx_srq_class);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	srq = dapx_srq_of(obj);
+	srq = to_dapx_srq(obj);
 	INIT_WORK(&srq->work, dapx_srq_work);
 	INIT_LIST_HEAD(&srq->entry);
 	spin_lock_init(&srq->async_lock);
-	dapx_workq_init_events(&srq->rq, obj, NULL);
+	dapx_queue_init_events(&srq->rq, obj, NULL);
 	dapx_event_source_init(&srq->async_events, obj, NULL);
 	srq->limit_event.source = &srq->async_events;
 	srq->error_event.source = &srq->async_events;
@@ -395,7 +390,7 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 		/* Cannot fail: the place is reserved. */
 		xa_store(&ctx->dev->xrc_srqs, srq->number, srq, GFP_KERNEL);
 		mutex_lock(&srq->domain->lock);
-		srq->serial = dapx_xrc_change();
+		srq->serial = dapx_xrc_generation_inc();
 		list_add_tail(&srq->entry, &srq->domain->srqs);
 		mutex_unlock(&srq->domain->lock);
 	}
@@ -405,7 +400,7 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 
 static void dapx_srq_destroy(struct dapx_object *obj)
 {
-	struct dapx_srq *srq = dapx_srq_of(obj);
+	struct dapx_srq *srq = to_dapx_srq(obj);
 	struct dapx_evd *async_evd;
 
 	mutex_lock(&obj->mutex);
@@ -416,7 +411,7 @@ static void dapx_srq_destroy(struct dapx_object *obj)
 		xa_erase(&obj->ctx->dev->xrc_srqs, srq->number);
 		dapx_xrc_srq_gone(srq->domain, srq);
 	}
-	dapx_workq_update_mode(&srq->rq);
+	dapx_queue_update_mode(&srq->rq);
 	/* No endpoint uses it: nothing is left that could queue its work, but events that wait. */
 	if (srq->ibsrq)
 		ib_destroy_srq(srq->ibsrq);
@@ -429,7 +424,7 @@ static void dapx_srq_destroy(struct dapx_object *obj)
 		dapx_evd_drop(async_evd, &srq->async_events);
 	if (async_evd && async_evd != srq->evd)
 		dapx_object_unuse(&async_evd->obj);
-	dapx_workq_drop_events(&srq->rq, srq->evd);
+	dapx_queue_drop_events(&srq->rq, srq->evd);
 	if (srq->evd)
 		dapx_object_unuse(&srq->evd->obj);
 	cancel_work_sync(&srq->work);
@@ -441,16 +436,16 @@ static void dapx_srq_destroy(struct dapx_object *obj)
 
 static void dapx_srq_release(struct dapx_object *obj)
 {
-	struct dapx_srq *srq = dapx_srq_of(obj);
+	struct dapx_srq *srq = to_dapx_srq(obj);
 
 	kvfree(srq->copies);
-	dapx_workq_exit(&srq->rq);
+	dapx_queue_exit(&srq->rq);
 	dapx_ring_destroy(srq->ring);
 }
 
-static int dapx_srq_describe(struct dapx_object *obj, struct sk_buff *skb)
+static int dapx_srq_fill(struct dapx_object *obj, struct sk_buff *skb)
 {
-	struct dapx_srq *srq = dapx_srq_of(obj);
+	struct dapx_srq *srq = to_dapx_srq(obj);
 
 	if (srq->dead)
 		return 0;
@@ -470,7 +465,7 @@ const struct dapx_object_class dapx_srq_class = {
 	.size = sizeof(struct dapx_srq),
 	.rcu = true,
 	.destroy = dapx_srq_destroy,
-	.describe_locked = dapx_srq_describe,
+	.fill_locked = dapx_srq_fill,
 	.release = dapx_srq_release,
 };
 
@@ -490,7 +485,7 @@ int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd)
 	obj = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	srq = dapx_srq_of(obj);
+	srq = to_dapx_srq(obj);
 	mutex_lock(&obj->mutex);
 	if (srq->dead)
 		ret = -ENOENT;
@@ -525,7 +520,7 @@ int dapx_cmd_srq_query(struct dapx_ucmd *ucmd)
 	obj = dapx_object_get(ucmd->ctx, cmd->srq, DAPX_OBJECT_SRQ);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	srq = dapx_srq_of(obj);
+	srq = to_dapx_srq(obj);
 	mutex_lock(&obj->mutex);
 	if (srq->dead) {
 		ret = -ENOENT;

@@ -217,7 +217,7 @@ struct dapx_xrc_responder {
 	u64 messages;			/* that are done */
 	u8 rnr_timer;
 	bool greeted;
-	bool deaf;			/* until @expected comes again */
+	bool dropping;			/* until @expected comes again */
 	bool failed;
 
 	/* the message whose requests are arriving */

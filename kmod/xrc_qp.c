@@ -26,7 +26,7 @@
 /* 0.64 ms */
 #define DAPX_XRC_RNR_TIMER 12
 /* For the last answer to arrive, if nobody says that it has. */
-#define DAPX_XRC_LAST_WORD (2 * HZ)
+#define DAPX_XRC_CLOSE_DELAY (2 * HZ)
 
 enum dapx_xrc_qp_todo {
 	DAPX_XRC_QP_TODO_BREAK,		/* queue pair to error, tell the peer */
@@ -52,7 +52,7 @@ struct dapx_xrc_qp {
 	unsigned long received_at;	/* jiffies, and bit 0; the last segment; 0: none */
 	unsigned long todo;
 	struct work_struct work;
-	struct delayed_work last_word;
+	struct delayed_work close_work;
 
 	spinlock_t events_lock;		/* (irq) registrations, what they were told, below */
 	bool established;
@@ -65,9 +65,9 @@ struct dapx_xrc_qp {
 	unsigned int share;		/* buffers it has: posted, or on their way with data */
 	unsigned int posted;
 	u32 arrived;			/* segments */
-	u32 told;			/* limit of the last answer */
-	bool owes;			/* an answer that found no room */
-	enum dapx_status owed;
+	u32 advertised;			/* limit of the last answer */
+	bool reply_pending;			/* an answer that found no room */
+	enum dapx_status pending_status;
 	u64 not_ready;
 	struct list_head buffers;
 	struct ib_cqe plain_cqe;
@@ -88,10 +88,10 @@ struct dapx_xrc_registration {
 	struct dapx_event_node established;
 	struct dapx_event_node disconnected;
 	struct dapx_event_node error;
-	bool told_end;
+	bool notified_end;
 };
 
-static struct dapx_xrc_registration *dapx_xrc_registration_of(struct dapx_object *obj)
+static struct dapx_xrc_registration *to_dapx_xrc_registration(struct dapx_object *obj)
 {
 	return container_of(obj, struct dapx_xrc_registration, obj);
 }
@@ -99,7 +99,7 @@ static struct dapx_xrc_registration *dapx_xrc_registration_of(struct dapx_object
 /* -------------------------------------------------------------------- events */
 
 /* Any context; with events_lock. */
-static void dapx_xrc_registration_tell(struct dapx_xrc_registration *reg, u32 what)
+static void dapx_xrc_registration_notify(struct dapx_xrc_registration *reg, u32 what)
 {
 	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
@@ -109,7 +109,7 @@ static void dapx_xrc_registration_tell(struct dapx_xrc_registration *reg, u32 wh
 	};
 
 	if (what != DAPX_ASYNC_XRC_QP_ESTABLISHED)
-		reg->told_end = true;
+		reg->notified_end = true;
 	if (!reg->evd)
 		return;
 	dapx_evd_post_async(reg->evd, what == DAPX_ASYNC_XRC_QP_ESTABLISHED ? &reg->established :
@@ -118,12 +118,12 @@ static void dapx_xrc_registration_tell(struct dapx_xrc_registration *reg, u32 wh
 }
 
 /* To all that are registered. Any context; with events_lock. */
-static void dapx_xrc_qp_tell(struct dapx_xrc_qp *qp, u32 what)
+static void dapx_xrc_qp_notify(struct dapx_xrc_qp *qp, u32 what)
 {
 	struct dapx_xrc_registration *reg;
 
 	list_for_each_entry(reg, &qp->registrations, entry)
-		dapx_xrc_registration_tell(reg, what);
+		dapx_xrc_registration_notify(reg, what);
 }
 
 static void dapx_xrc_qp_queue(struct dapx_xrc_qp *qp, enum dapx_xrc_qp_todo todo)
@@ -141,43 +141,43 @@ static void dapx_xrc_qp_established(struct dapx_xrc_qp *qp)
 	news = !qp->established;
 	qp->established = true;
 	if (news)
-		dapx_xrc_qp_tell(qp, DAPX_ASYNC_XRC_QP_ESTABLISHED);
+		dapx_xrc_qp_notify(qp, DAPX_ASYNC_XRC_QP_ESTABLISHED);
 	spin_unlock_irqrestore(&qp->events_lock, flags);
 	if (news)
 		dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_ESTABLISHED);
 }
 
 /* The connection is over; it is told once. Any context. */
-static void dapx_xrc_qp_tell_end(struct dapx_xrc_qp *qp, u32 what)
+static void dapx_xrc_qp_notify_end(struct dapx_xrc_qp *qp, u32 what)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->events_lock, flags);
 	if (!qp->ended) {
 		qp->ended = what;
-		dapx_xrc_qp_tell(qp, what);
+		dapx_xrc_qp_notify(qp, what);
 	}
 	spin_unlock_irqrestore(&qp->events_lock, flags);
 }
 
 /* Who registers with one whose connection is over hears of it: nothing else will ever come. */
-static void dapx_xrc_registration_catch_up(struct dapx_xrc_registration *reg)
+static void dapx_xrc_registration_notify_late(struct dapx_xrc_registration *reg)
 {
 	struct dapx_xrc_qp *qp = reg->qp;
 
 	spin_lock_irq(&qp->events_lock);
-	if (qp->ended && !reg->told_end)
-		dapx_xrc_registration_tell(reg, qp->ended);
+	if (qp->ended && !reg->notified_end)
+		dapx_xrc_registration_notify(reg, qp->ended);
 	spin_unlock_irq(&qp->events_lock);
 }
 
 static void dapx_xrc_qp_end(struct dapx_xrc_qp *qp, u32 what)
 {
-	dapx_xrc_qp_tell_end(qp, what);
+	dapx_xrc_qp_notify_end(qp, what);
 	dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_BREAK);
 }
 
-static void dapx_xrc_qp_broken(struct dapx_xrc_qp *qp)
+static void dapx_xrc_qp_fail(struct dapx_xrc_qp *qp)
 {
 	dapx_xrc_qp_end(qp, DAPX_ASYNC_XRC_QP_ERROR);
 }
@@ -188,8 +188,8 @@ static void dapx_xrc_qp_broken(struct dapx_xrc_qp *qp)
  */
 static void dapx_xrc_qp_refused(struct dapx_xrc_qp *qp)
 {
-	dapx_xrc_qp_tell_end(qp, DAPX_ASYNC_XRC_QP_ERROR);
-	queue_delayed_work(qp->user->works, &qp->last_word, DAPX_XRC_LAST_WORD);
+	dapx_xrc_qp_notify_end(qp, DAPX_ASYNC_XRC_QP_ERROR);
+	queue_delayed_work(qp->user->works, &qp->close_work, DAPX_XRC_CLOSE_DELAY);
 }
 
 /*
@@ -199,7 +199,7 @@ static void dapx_xrc_qp_refused(struct dapx_xrc_qp *qp)
 static void dapx_xrc_qp_answered(struct dapx_xrc_qp *qp)
 {
 	if (qp->resp.failed && !qp->domain->dev->iwarp)
-		mod_delayed_work(qp->user->works, &qp->last_word, 0);
+		mod_delayed_work(qp->user->works, &qp->close_work, 0);
 }
 
 /* ------------------------------------------------------- what the engine asks for */
@@ -321,7 +321,7 @@ static void dapx_xrc_qp_post(struct dapx_xrc_qp *qp, struct dapx_xrc_buffer *buf
 	}
 	ret = dapx_xrc_post_recv(qp->qp, buffer, dapx_xrc_segment_arrived);
 	if (ret)
-		dapx_xrc_qp_broken(qp);
+		dapx_xrc_qp_fail(qp);
 	else
 		qp->posted++;
 }
@@ -339,8 +339,8 @@ static void dapx_xrc_qp_grow(struct dapx_xrc_qp *qp)
 /* What the peer may send in all: what has arrived, and what there is a buffer for. */
 static u32 dapx_xrc_qp_limit(struct dapx_xrc_qp *qp)
 {
-	qp->told = qp->arrived + qp->posted;
-	return qp->told;
+	qp->advertised = qp->arrived + qp->posted;
+	return qp->advertised;
 }
 
 static void dapx_xrc_qp_answer(struct dapx_xrc_qp *qp, const struct dapx_xrc_reply *reply)
@@ -356,9 +356,9 @@ static void dapx_xrc_qp_answer(struct dapx_xrc_qp *qp, const struct dapx_xrc_rep
 
 	if (qp->plain_busy) {
 		/* Bad news is not to be forgotten for a word on credits. */
-		if (!qp->owes || reply->status != DAPX_STATUS_SUCCESS)
-			qp->owed = reply->status;
-		qp->owes = true;
+		if (!qp->reply_pending || reply->status != DAPX_STATUS_SUCCESS)
+			qp->pending_status = reply->status;
+		qp->reply_pending = true;
 		return;
 	}
 	sge.length = dapx_xrc_reply_build(&qp->resp, reply, dapx_xrc_qp_limit(qp), qp->plain_va);
@@ -366,7 +366,7 @@ static void dapx_xrc_qp_answer(struct dapx_xrc_qp *qp, const struct dapx_xrc_rep
 	qp->plain_busy = true;
 	if (ib_post_send(qp->qp, &wr, NULL)) {
 		qp->plain_busy = false;
-		dapx_xrc_qp_broken(qp);
+		dapx_xrc_qp_fail(qp);
 	}
 }
 
@@ -378,7 +378,7 @@ static void dapx_xrc_qp_answer_again(struct dapx_xrc_qp *qp, enum dapx_status st
 		.status = status,
 	};
 
-	qp->owes = false;
+	qp->reply_pending = false;
 	dapx_xrc_qp_answer(qp, &reply);
 }
 
@@ -390,9 +390,9 @@ static void dapx_xrc_plain_done(struct ib_cq *cq, struct ib_wc *wc)
 	qp->plain_busy = false;
 	if (wc->status != IB_WC_SUCCESS) {
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
-			dapx_xrc_qp_broken(qp);
-	} else if (!qp->stopped && qp->owes) {
-		dapx_xrc_qp_answer_again(qp, qp->owed);
+			dapx_xrc_qp_fail(qp);
+	} else if (!qp->stopped && qp->reply_pending) {
+		dapx_xrc_qp_answer_again(qp, qp->pending_status);
 	} else if (!qp->stopped) {
 		dapx_xrc_qp_answered(qp);
 	}
@@ -408,11 +408,11 @@ static void dapx_xrc_data_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_bh(&qp->lock);
 	if (wc->status != IB_WC_SUCCESS) {
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
-			dapx_xrc_qp_broken(qp);
+			dapx_xrc_qp_fail(qp);
 	} else if (!qp->stopped) {
 		dapx_xrc_qp_post(qp, buffer);
 		/* The peer may have been left without credits. What is owed will tell it. */
-		if (qp->told == qp->arrived && qp->posted && !qp->owes)
+		if (qp->advertised == qp->arrived && qp->posted && !qp->reply_pending)
 			dapx_xrc_qp_answer_again(qp, DAPX_STATUS_SUCCESS);
 	}
 	spin_unlock_bh(&qp->lock);
@@ -429,7 +429,7 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 	qp->posted--;
 	if (wc->status != IB_WC_SUCCESS) {
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
-			dapx_xrc_qp_broken(qp);
+			dapx_xrc_qp_fail(qp);
 		goto out;
 	}
 	WRITE_ONCE(qp->received_at, jiffies | 1);
@@ -454,9 +454,9 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 		length = dapx_xrc_reply_build(&qp->resp, &reply, dapx_xrc_qp_limit(qp),
 					      buffer->va);
 		if (dapx_xrc_post_send(qp->qp, buffer, length, dapx_xrc_data_done))
-			dapx_xrc_qp_broken(qp);
+			dapx_xrc_qp_fail(qp);
 		/* It says all that another one could. */
-		qp->owes = false;
+		qp->reply_pending = false;
 		goto out;
 	}
 	/* First: the peer disconnects when it hears why, but that did not end the connection. */
@@ -464,7 +464,7 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 		dapx_xrc_qp_refused(qp);
 	if (reply.now)
 		dapx_xrc_qp_answer(qp, &reply);
-	else if (qp->told == qp->arrived && !qp->resp.failed)
+	else if (qp->advertised == qp->arrived && !qp->resp.failed)
 		/* Nothing more could come, not even what was dropped. */
 		dapx_xrc_qp_answer_again(qp, DAPX_STATUS_SUCCESS);
 out:
@@ -491,7 +491,7 @@ static void dapx_xrc_qp_event(struct ib_event *event, void *context)
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		dapx_xrc_qp_broken(qp);
+		dapx_xrc_qp_fail(qp);
 		break;
 	default:
 		break;
@@ -531,9 +531,10 @@ static void dapx_xrc_qp_work(struct work_struct *work)
 	mutex_unlock(&qp->mutex);
 }
 
-static void dapx_xrc_qp_last_word(struct work_struct *work)
+static void dapx_xrc_qp_close_work(struct work_struct *work)
 {
-	struct dapx_xrc_qp *qp = container_of(to_delayed_work(work), struct dapx_xrc_qp, last_word);
+	struct delayed_work *dwork = to_delayed_work(work);
+	struct dapx_xrc_qp *qp = container_of(dwork, struct dapx_xrc_qp, close_work);
 
 	dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_BREAK);
 }
@@ -622,7 +623,7 @@ static struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain,
 	spin_lock_init(&qp->lock);
 	init_irq_work(&qp->cq_irq_work, dapx_xrc_cq_irq_work);
 	INIT_WORK(&qp->work, dapx_xrc_qp_work);
-	INIT_DELAYED_WORK(&qp->last_word, dapx_xrc_qp_last_word);
+	INIT_DELAYED_WORK(&qp->close_work, dapx_xrc_qp_close_work);
 	dapx_xrc_responder_init(&qp->resp, &dapx_xrc_responder_ops);
 	qp->resp.rnr_timer = DAPX_XRC_RNR_TIMER;
 	ret = -ENOMEM;
@@ -641,7 +642,7 @@ static struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain,
 	ret = dapx_xrc_qp_make(qp);
 	if (ret)
 		goto err_buffers;
-	qp->serial = dapx_xrc_change();
+	qp->serial = dapx_xrc_generation_inc();
 	list_add_tail(&qp->entry, &domain->qps);
 	return qp;
 
@@ -674,7 +675,7 @@ static void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 	qp->cm_id = NULL;
 	mutex_unlock(&qp->mutex);
 	if (id) {
-		dapx_cm_await_notice(qp->answered_at);
+		dapx_cm_delay_reject(qp->answered_at);
 		rdma_destroy_id(id);
 	}
 	dapx_device_silence_qp(domain->dev, qp->qp);
@@ -682,7 +683,7 @@ static void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 	irq_work_sync(&qp->cq_irq_work);
 	ib_process_cq_direct(qp->cq, -1);
 	ib_free_cq(qp->cq);
-	cancel_delayed_work_sync(&qp->last_word);
+	cancel_delayed_work_sync(&qp->close_work);
 	cancel_work_sync(&qp->work);
 
 	/* No queue that ends needs to come here any more. */
@@ -706,7 +707,7 @@ void dapx_xrc_srq_gone(struct dapx_xrc_domain *domain, struct dapx_srq *srq)
 	struct dapx_xrc_qp *qp;
 
 	mutex_lock(&domain->lock);
-	dapx_xrc_change();
+	dapx_xrc_generation_inc();
 	list_del_init(&srq->entry);
 	list_for_each_entry(qp, &domain->qps, entry) {
 		spin_lock_bh(&qp->lock);
@@ -750,7 +751,7 @@ static void dapx_xrc_qp_add(struct dapx_xrc_qp *qp, struct dapx_xrc_registration
 	list_add_tail(&reg->entry, &qp->registrations);
 	spin_unlock_irq(&qp->events_lock);
 	qp->num_registrations++;
-	dapx_xrc_change();
+	dapx_xrc_generation_inc();
 }
 
 /* Returns whether it was the last one. */
@@ -759,13 +760,13 @@ static bool dapx_xrc_qp_remove(struct dapx_xrc_qp *qp, struct dapx_xrc_registrat
 	spin_lock_irq(&qp->events_lock);
 	list_del_init(&reg->entry);
 	spin_unlock_irq(&qp->events_lock);
-	dapx_xrc_change();
+	dapx_xrc_generation_inc();
 	return !--qp->num_registrations;
 }
 
 static void dapx_xrc_registration_destroy(struct dapx_object *obj)
 {
-	struct dapx_xrc_registration *reg = dapx_xrc_registration_of(obj);
+	struct dapx_xrc_registration *reg = to_dapx_xrc_registration(obj);
 	bool last = false;
 
 	if (reg->qp) {
@@ -783,9 +784,9 @@ static void dapx_xrc_registration_destroy(struct dapx_object *obj)
 		dapx_object_unuse(&reg->xrcd->obj);
 }
 
-static int dapx_xrc_registration_describe(struct dapx_object *obj, struct sk_buff *skb)
+static int dapx_xrc_registration_fill(struct dapx_object *obj, struct sk_buff *skb)
 {
-	struct dapx_xrc_registration *reg = dapx_xrc_registration_of(obj);
+	struct dapx_xrc_registration *reg = to_dapx_xrc_registration(obj);
 
 	if (nla_put_u32(skb, DAPX_OBJECT_ATTR_DOMAIN, reg->domain_id) ||
 	    nla_put_u32(skb, DAPX_OBJECT_ATTR_QP, reg->qp_num))
@@ -797,7 +798,7 @@ const struct dapx_object_class dapx_xrc_qp_class = {
 	.type = DAPX_OBJECT_XRC_QP,
 	.size = sizeof(struct dapx_xrc_registration),
 	.destroy = dapx_xrc_registration_destroy,
-	.describe = dapx_xrc_registration_describe,
+	.fill = dapx_xrc_registration_fill,
 };
 
 static void dapx_xrc_registration_abort(struct dapx_xrc_registration *reg)
@@ -818,7 +819,7 @@ static struct dapx_xrc_registration *dapx_xrc_registration_create(struct dapx_co
 	obj = dapx_object_alloc(ctx, &dapx_xrc_qp_class);
 	if (IS_ERR(obj))
 		return ERR_CAST(obj);
-	reg = dapx_xrc_registration_of(obj);
+	reg = to_dapx_xrc_registration(obj);
 	INIT_LIST_HEAD(&reg->entry);
 	dapx_event_source_init(&reg->events, obj, NULL);
 	reg->established.source = &reg->events;
@@ -834,7 +835,7 @@ static struct dapx_xrc_registration *dapx_xrc_registration_create(struct dapx_co
 			ret = PTR_ERR(obj);
 			goto err;
 		}
-		reg->evd = container_of(obj, struct dapx_evd, obj);
+		reg->evd = to_dapx_evd(obj);
 	}
 	return reg;
 
@@ -908,7 +909,7 @@ int dapx_cmd_xrc_qp_register(struct dapx_ucmd *ucmd)
 		return ret;
 	}
 	/* Not of a command that fails; and before anybody can free it. */
-	dapx_xrc_registration_catch_up(reg);
+	dapx_xrc_registration_notify_late(reg);
 	dapx_object_publish(&reg->obj);
 	return 0;
 }
@@ -1103,7 +1104,7 @@ static int dapx_xrc_qp_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *e
 		break;
 	default:
 		/* The set-up came to nothing. */
-		dapx_xrc_qp_broken(qp);
+		dapx_xrc_qp_fail(qp);
 		break;
 	}
 	return 0;
@@ -1170,7 +1171,7 @@ static int dapx_xrc_qp_accept(struct dapx_xrc_qp *qp, struct rdma_cm_id *id,
 	else
 		ret = rdma_accept(id, &param);
 	if (ret)
-		dapx_xrc_qp_broken(qp);
+		dapx_xrc_qp_fail(qp);
 	return 0;
 }
 
@@ -1220,7 +1221,7 @@ int dapx_cmd_xrc_qp_accept(struct dapx_ucmd *ucmd)
 		dapx_xrc_qp_unlock(xrcd);
 		return PTR_ERR(obj);
 	}
-	cm = container_of(obj, struct dapx_cm, obj);
+	cm = to_dapx_cm(obj);
 
 	/* Neither changes. */
 	ret = -EBADFD;

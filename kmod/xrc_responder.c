@@ -273,7 +273,7 @@ void dapx_xrc_respond(struct dapx_xrc_responder *resp, void *buffer, u32 length,
 	memcpy(&in, buffer, sizeof(in));
 	resp->demand = le32_to_cpu(in.demand);
 	reply->now = le16_to_cpu(in.flags) & DAPX_XRC_ASK;
-	if (resp->deaf && le32_to_cpu(in.seq) != resp->expected) {
+	if (resp->dropping && le32_to_cpu(in.seq) != resp->expected) {
 		/*
 		 * On its way when we answered "not ready". Who asks may have no credits left,
 		 * and is told of those that what was dropped gives back.
@@ -282,7 +282,7 @@ void dapx_xrc_respond(struct dapx_xrc_responder *resp, void *buffer, u32 length,
 			reply->type = 0;
 		return;
 	}
-	resp->deaf = false;
+	resp->dropping = false;
 	reply->status = dapx_xrc_requests(resp, buffer, length, reply);
 	if (reply->status == DAPX_STATUS_SUCCESS) {
 		reply->now |= reply->has_data;
@@ -292,7 +292,7 @@ void dapx_xrc_respond(struct dapx_xrc_responder *resp, void *buffer, u32 length,
 	reply->has_data = false;
 	reply->length = 0;
 	if (reply->status == DAPX_STATUS_RECEIVER_NOT_READY) {
-		resp->deaf = true;
+		resp->dropping = true;
 		return;
 	}
 failed:

@@ -21,7 +21,7 @@ struct dapx_xrc_send {
 
 struct dapx_xrc_sender {
 	struct dapx_ep *ep;
-	spinlock_t lock;		/* (bh) all below; below wq->lock, above evd->lock */
+	spinlock_t lock;		/* (bh) all below; below q->lock, above evd->lock */
 	struct dapx_xrc_requester req;
 	struct list_head idle;		/* buffers for segments */
 	struct list_head busy;
@@ -63,7 +63,7 @@ static void dapx_xrc_sender_unlock(struct dapx_xrc_sender *sender)
 	if (!ended)
 		return;
 	while (ended--)
-		dapx_workq_retire(&ep->sq);
+		dapx_queue_retire(&ep->sq);
 	dapx_ep_completed(ep);
 }
 
@@ -119,7 +119,7 @@ static void dapx_xrc_send_segment(struct dapx_xrc_requester *req, void *va, u32 
 	/* Out of service: whoever put it there ends the requests, too. */
 	if (dapx_xrc_post_send(sender->ep->qp, buffer, length, dapx_xrc_segment_done)) {
 		list_move(&buffer->entry, &sender->idle);
-		dapx_ep_broken(sender->ep);
+		dapx_ep_fail(sender->ep);
 	}
 }
 
@@ -167,9 +167,9 @@ static void dapx_xrc_send_done(struct dapx_xrc_requester *req, struct dapx_xrc_m
 	sender->ended++;
 	if (status == DAPX_STATUS_SUCCESS)
 		slot->node.event.completion.byte_len = msg->total;
-	dapx_workq_complete(slot, ep->sq.ops->evd(&ep->sq), status);
+	dapx_queue_complete(slot, ep->sq.ops->evd(&ep->sq), status);
 	if (status != DAPX_STATUS_SUCCESS && status != DAPX_STATUS_FLUSHED)
-		dapx_ep_broken(ep);
+		dapx_ep_fail(ep);
 }
 
 static void dapx_xrc_send_wait(struct dapx_xrc_requester *req, u32 usecs)
@@ -205,7 +205,7 @@ static void dapx_xrc_wire_failed(struct dapx_xrc_sender *sender, enum ib_wc_stat
 	if (status != DAPX_STATUS_TRANSPORT)
 		status = DAPX_STATUS_BAD_RESPONSE;
 	dapx_xrc_requester_fail(&sender->req, status);
-	dapx_ep_broken(sender->ep);
+	dapx_ep_fail(sender->ep);
 }
 
 /* The buffer of a segment is free again. That it arrived is for the answer to say. */
@@ -243,7 +243,7 @@ static void dapx_xrc_answer_done(struct ib_cq *cq, struct ib_wc *wc)
 		dapx_xrc_answered(&sender->req, buffer->va, wc->byte_len);
 		if (!sender->stopped &&
 		    dapx_xrc_post_recv(ep->qp, buffer, dapx_xrc_answer_done))
-			dapx_ep_broken(ep);
+			dapx_ep_fail(ep);
 	}
 	dapx_xrc_sender_unlock(sender);
 }
@@ -261,16 +261,16 @@ static enum hrtimer_restart dapx_xrc_timer(struct hrtimer *timer)
 
 /* -------------------------------------------------------------------- the ring */
 
-static enum dapx_status dapx_xrc_check_segments(struct dapx_workq *wq,
+static enum dapx_status dapx_xrc_check_segments(struct dapx_queue *q,
 						const struct dapx_send_wr *in, bool write,
 						u64 *length)
 {
 	const struct dapx_sge *sge = (const void *)(in + 1);
-	struct dapx_ep *ep = wq->owner;
+	struct dapx_ep *ep = q->owner;
 	u32 i;
 
 	*length = 0;
-	if (in->inline_len || in->num_sge > wq->max_sge)
+	if (in->inline_len || in->num_sge > q->max_sge)
 		return DAPX_STATUS_LOCAL_OPERATION;
 	for (i = 0; i < in->num_sge; i++) {
 		if (!dapx_mr_copyable(ep->obj.ctx, ep->pd, &sge[i], write))
@@ -281,12 +281,12 @@ static enum dapx_status dapx_xrc_check_segments(struct dapx_workq *wq,
 							  DAPX_STATUS_SUCCESS;
 }
 
-static enum dapx_status dapx_xrc_send_post(struct dapx_workq *wq, struct dapx_slot *slot)
+static enum dapx_status dapx_xrc_send_post(struct dapx_queue *q, struct dapx_slot *slot)
 {
-	const struct dapx_send_wr *in = wq->copy;
-	struct dapx_ep *ep = wq->owner;
+	const struct dapx_send_wr *in = q->copy;
+	struct dapx_ep *ep = q->owner;
 	struct dapx_xrc_sender *sender = ep->xrc;
-	struct dapx_xrc_send *send = &sender->sends[slot - wq->slots];
+	struct dapx_xrc_send *send = &sender->sends[slot - q->slots];
 	bool returns_data = dapx_xrc_returns_data(in->opcode);
 	bool is_inline = in->flags & DAPX_SEND_INLINE;
 	enum dapx_status status;
@@ -302,7 +302,7 @@ static enum dapx_status dapx_xrc_send_post(struct dapx_workq *wq, struct dapx_sl
 			return DAPX_STATUS_LOCAL_OPERATION;
 		length = in->inline_len;
 	} else {
-		status = dapx_xrc_check_segments(wq, in, returns_data, &length);
+		status = dapx_xrc_check_segments(q, in, returns_data, &length);
 		if (status != DAPX_STATUS_SUCCESS)
 			return status;
 	}
@@ -333,7 +333,7 @@ static enum dapx_status dapx_xrc_send_post(struct dapx_workq *wq, struct dapx_sl
 	status = DAPX_STATUS_FLUSHED;
 	spin_lock_bh(&sender->lock);
 	if (!sender->req.failed && !sender->stopped) {
-		atomic_inc(&wq->outstanding);
+		atomic_inc(&q->outstanding);
 		dapx_xrc_submit(&sender->req, &send->msg);
 		status = DAPX_STATUS_SUCCESS;
 	}
@@ -342,22 +342,22 @@ static enum dapx_status dapx_xrc_send_post(struct dapx_workq *wq, struct dapx_sl
 }
 
 /* All that is published goes at once: then the last segment asks for the answer to all. */
-static void dapx_xrc_send_posted(struct dapx_workq *wq)
+static void dapx_xrc_send_posted(struct dapx_queue *q)
 {
-	struct dapx_ep *ep = wq->owner;
+	struct dapx_ep *ep = q->owner;
 	struct dapx_xrc_sender *sender = ep->xrc;
 
 	spin_lock_bh(&sender->lock);
 	if (!sender->stopped)
 		dapx_xrc_transmit(&sender->req);
-	/* Requests that ended here are the next one's to tell of: wq->lock is held. */
+	/* Requests that ended here are the next one's to tell of: q->lock is held. */
 	if (sender->ended)
 		hrtimer_start(&sender->timer, 0, HRTIMER_MODE_REL_SOFT);
 	spin_unlock_bh(&sender->lock);
 }
 
-const struct dapx_workq_ops dapx_xrc_send_ops = {
-	.lingers = true,
+const struct dapx_queue_ops dapx_xrc_send_ops = {
+	.defers_busy = true,
 	.busy_from = 4,
 	.busy_until = 1,
 	.mode = dapx_send_mode,

@@ -20,16 +20,16 @@
 /* All of all devices, for those who list them. */
 static DEFINE_XARRAY_ALLOC1(dapx_xrc_domains);
 static u32 dapx_xrc_next_domain;	/* dapx_xrc_domains' xa_lock */
-static atomic64_t dapx_xrc_change_count;
+static atomic64_t dapx_xrc_generation_count;
 
-u64 dapx_xrc_change(void)
+u64 dapx_xrc_generation_inc(void)
 {
-	return atomic64_inc_return(&dapx_xrc_change_count);
+	return atomic64_inc_return(&dapx_xrc_generation_count);
 }
 
-u64 dapx_xrc_changes(void)
+u64 dapx_xrc_generation(void)
 {
-	return atomic64_read(&dapx_xrc_change_count);
+	return atomic64_read(&dapx_xrc_generation_count);
 }
 
 static void dapx_xrc_domain_release(struct kref *kref)
@@ -133,9 +133,9 @@ static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain, struct dapx_co
 		return;
 	xa_erase(&dapx_xrc_domains, domain->id);
 	dapx_xrc_domain_drain(domain);
-	dapx_netlink_tell(ctx, &(struct dapx_happening) {
-			  .event = DAPX_GENL_EVENT_DOMAIN_GONE,
-			  .number = domain->id });
+	dapx_netlink_notify(ctx, &(struct dapx_notification) {
+			    .event = DAPX_GENL_EVENT_DOMAIN_GONE,
+			    .number = domain->id });
 	path_put(&domain->path);
 	dapx_xrc_domain_put(domain);
 }
@@ -144,12 +144,12 @@ static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain, struct dapx_co
 static void dapx_xrcd_join(struct dapx_xrcd *xrcd)
 {
 	mutex_lock(&xrcd->domain->lock);
-	xrcd->serial = dapx_xrc_change();
-	if (!xrcd->domain->told)
-		dapx_netlink_tell(xrcd->obj.ctx, &(struct dapx_happening) {
-				  .event = DAPX_GENL_EVENT_DOMAIN_NEW,
-				  .number = xrcd->domain->id });
-	xrcd->domain->told = true;
+	xrcd->serial = dapx_xrc_generation_inc();
+	if (!xrcd->domain->announced)
+		dapx_netlink_notify(xrcd->obj.ctx, &(struct dapx_notification) {
+				    .event = DAPX_GENL_EVENT_DOMAIN_NEW,
+				    .number = xrcd->domain->id });
+	xrcd->domain->announced = true;
 	list_add_tail(&xrcd->entry, &xrcd->domain->xrcds);
 	mutex_unlock(&xrcd->domain->lock);
 }
@@ -157,7 +157,7 @@ static void dapx_xrcd_join(struct dapx_xrcd *xrcd)
 static void dapx_xrcd_leave(struct dapx_xrcd *xrcd)
 {
 	mutex_lock(&xrcd->domain->lock);
-	dapx_xrc_change();
+	dapx_xrc_generation_inc();
 	list_del(&xrcd->entry);
 	mutex_unlock(&xrcd->domain->lock);
 	dapx_xrc_domain_close(xrcd->domain, xrcd->obj.ctx);
@@ -206,7 +206,7 @@ int dapx_xrcd_use(struct dapx_context *ctx, u32 handle, struct dapx_xrcd **xrcd)
 
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	*xrcd = container_of(obj, struct dapx_xrcd, obj);
+	*xrcd = to_dapx_xrcd(obj);
 	return 0;
 }
 
@@ -225,7 +225,7 @@ int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
 	obj = dapx_object_alloc(ctx, &dapx_xrcd_class);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
-	xrcd = container_of(obj, struct dapx_xrcd, obj);
+	xrcd = to_dapx_xrcd(obj);
 	xrcd->obj.user_data = cmd->user_data;
 	xrcd->domain = dapx_xrcd_domain(ctx->dev, cmd);
 	if (IS_ERR(xrcd->domain)) {
@@ -250,18 +250,18 @@ err_abort:
 
 static void dapx_xrcd_destroy(struct dapx_object *obj)
 {
-	dapx_xrcd_leave(container_of(obj, struct dapx_xrcd, obj));
+	dapx_xrcd_leave(to_dapx_xrcd(obj));
 }
 
-static int dapx_xrcd_describe(struct dapx_object *obj, struct sk_buff *skb)
+static int dapx_xrcd_fill(struct dapx_object *obj, struct sk_buff *skb)
 {
 	return nla_put_u32(skb, DAPX_OBJECT_ATTR_DOMAIN,
-			   container_of(obj, struct dapx_xrcd, obj)->domain_id);
+			   to_dapx_xrcd(obj)->domain_id);
 }
 
 const struct dapx_object_class dapx_xrcd_class = {
 	.type = DAPX_OBJECT_XRCD,
 	.size = sizeof(struct dapx_xrcd),
 	.destroy = dapx_xrcd_destroy,
-	.describe = dapx_xrcd_describe,
+	.fill = dapx_xrcd_fill,
 };

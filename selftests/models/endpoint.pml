@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * How an endpoint lives and ends: kmod/ep.c, ep_connect.c, workq.c, context.c.
+ * How an endpoint lives and ends: kmod/ep.c, ep_connect.c, queue.c, context.c.
  *
  * Inlines have the names of the functions that they are a model of. What stands in
  * "#ifndef WITHOUT_step" is a step of the one around it: a step of the tracepoint
@@ -11,7 +11,7 @@
 /* enum dapx_ep_state */
 mtype = { UNCONNECTED, RESERVED, PASSIVE_PENDING, ACTIVE_PENDING, TENTATIVE_PENDING,
 	  COMPLETION_PENDING, CONNECTED, DISCONNECT_PENDING, DISCONNECTED };
-/* enum dapx_workq_mode */
+/* enum dapx_queue_mode */
 mtype = { HOLD, RUN, FLUSH, STOP };
 /* A request: from the process to its one end. */
 mtype = { NEW, PUBLISHED, DEVICE, HANDLER, BACKLOG, COMPLETED, DISCARDED };
@@ -48,7 +48,7 @@ bool work_queued, work_runs;
 bool work_acts;		/* past its look at ep->dead */
 bool deadline_queued, deadline_runs;
 bool renewed;
-bool ending;		/* somebody is in dapx_ep_dismantle() */
+bool ending;		/* somebody is in dapx_ep_teardown() */
 bool silent;		/* who ended it has returned */
 
 /* Its request queue. */
@@ -58,7 +58,7 @@ bool limited;
 byte outstanding;
 bool slot_free;
 bool stalled;
-bool timer, timer_runs;	/* wq->linger ... */
+bool timer, timer_runs;	/* q->linger ... */
 bool lingered;		/* ... once */
 mtype req[REQUESTS];
 
@@ -132,8 +132,8 @@ inline dapx_ep_queue(todo)
 
 #define idle (outstanding == 0 && (!limited || head == limit))
 
-/* dapx_workq_run_locked(), below wq->lock: there is nothing to see in between */
-inline dapx_workq_run_locked()
+/* dapx_queue_run_locked(), below q->lock: there is nothing to see in between */
+inline dapx_queue_run_locked()
 {
 		ep_touch;
 		do
@@ -167,9 +167,9 @@ inline dapx_workq_run_locked()
 		fi
 }
 
-inline dapx_workq_run()
+inline dapx_queue_run()
 {
-	atomic { dapx_workq_run_locked() }
+	atomic { dapx_queue_run_locked() }
 }
 
 inline dapx_ep_update_modes()
@@ -185,7 +185,7 @@ inline dapx_ep_update_modes()
 			:: else -> mode = HOLD
 			fi
 		fi;
-		dapx_workq_run_locked()
+		dapx_queue_run_locked()
 	}
 }
 
@@ -211,7 +211,7 @@ inline dapx_ep_qp_to_error()
 
 /* --------------------------------------------------------------------- state */
 
-inline dapx_ep_broken()
+inline dapx_ep_fail()
 {
 	atomic {
 		ep_touch;
@@ -330,7 +330,7 @@ inline dapx_cm_shutdown(took)
 	fi
 }
 
-inline dapx_cm_expel()
+inline dapx_cm_destroy_async()
 {
 	atomic {
 		cm_touch;
@@ -341,7 +341,7 @@ inline dapx_cm_expel()
 	}
 }
 
-inline dapx_cm_expel_cancel()
+inline dapx_cm_cancel_destroy()
 {
 	atomic {
 		!expel_runs -> cm_touch;
@@ -376,7 +376,7 @@ inline dapx_ep_stop(was_dead)
 #ifndef WITHOUT_dapx_ep_stop__dapx_ep_update_modes
 		dapx_ep_update_modes();
 #endif
-#ifndef WITHOUT_dapx_ep_stop__dapx_workq_quiesce /* in LINGERS */
+#ifndef WITHOUT_dapx_ep_stop__dapx_queue_quiesce /* in LINGERS */
 		atomic { !timer_runs -> ep_touch; timer = false }
 #endif
 #ifndef WITHOUT_dapx_ep_stop__dapx_ep_qp_to_error
@@ -427,7 +427,7 @@ inline dapx_cm_release_ep()
 	atomic { cm -> cm_put() }
 }
 
-inline dapx_ep_dismantle(t)
+inline dapx_ep_teardown(t)
 {
 	atomic { assert(!ending); ending = true }
 	dapx_ep_stop(t);
@@ -436,11 +436,11 @@ inline dapx_ep_dismantle(t)
 #ifndef WITHOUT_cm
 	if
 	:: cm ->
-#ifndef WITHOUT_dapx_ep_dismantle__dapx_cm_shutdown
+#ifndef WITHOUT_dapx_ep_teardown__dapx_cm_shutdown
 		dapx_cm_shutdown(t);
 #endif
-#ifndef WITHOUT_dapx_ep_dismantle__dapx_cm_expel_cancel /* in SET_UP */
-		dapx_cm_expel_cancel();
+#ifndef WITHOUT_dapx_ep_teardown__dapx_cm_cancel_destroy /* in SET_UP */
+		dapx_cm_cancel_destroy();
 #endif
 		skip
 	:: else
@@ -453,13 +453,13 @@ inline dapx_ep_dismantle(t)
 	dapx_ep_destroy_qp();
 #endif
 #ifndef WITHOUT_events
-#ifndef WITHOUT_dapx_ep_dismantle__dapx_ep_drop_events /* in WAITS */
+#ifndef WITHOUT_dapx_ep_teardown__dapx_ep_drop_events /* in WAITS */
 	dapx_ep_drop_events();
 #endif
-#ifndef WITHOUT_dapx_ep_dismantle__cancel_work_sync /* in WAITS */
+#ifndef WITHOUT_dapx_ep_teardown__cancel_work_sync /* in WAITS */
 	atomic { !work_runs -> ep_touch; work_queued = false }
 #endif
-#ifndef WITHOUT_dapx_ep_dismantle__dapx_cm_release_ep
+#ifndef WITHOUT_dapx_ep_teardown__dapx_cm_release_ep
 	if
 	:: cm -> dapx_cm_release_ep()
 	:: else
@@ -533,7 +533,7 @@ inline dapx_ep_free(ok, t)
 	:: ok ->
 		/* Those are their listener's. */
 		assert(state != RESERVED && state != PASSIVE_PENDING && state != TENTATIVE_PENDING);
-		dapx_ep_dismantle(t)
+		dapx_ep_teardown(t)
 	:: else
 	fi;
 	unlock(mutex);
@@ -545,15 +545,15 @@ inline dapx_ep_free(ok, t)
 #endif
 }
 
-/* dapx_cmd_ep_reset() and dapx_ep_renew() */
-inline dapx_ep_renew(t)
+/* dapx_cmd_ep_reset() and dapx_ep_reinit() */
+inline dapx_ep_reinit(t)
 {
 	lock(mutex);
 	if
 	:: !dead && state == DISCONNECTED ->
-		dapx_ep_dismantle(t);
+		dapx_ep_teardown(t);
 		d_step {
-			/* dapx_workq_reset(), dapx_ep_install_qp() */
+			/* dapx_queue_reset(), dapx_ep_install_qp() */
 			assert(outstanding == 0 && slot_free);
 			head = tail;
 			limited = false;
@@ -597,7 +597,7 @@ inline dapx_context_teardown(ok, t)
 #ifndef WITHOUT_dapx_context_teardown__dapx_objects_destroy
 	dapx_object_unpublish(ok);
 	if
-	:: ok -> dapx_ep_dismantle(t); atomic { dapx_object_put() }
+	:: ok -> dapx_ep_teardown(t); atomic { dapx_object_put() }
 	:: else
 	fi;
 #endif
@@ -619,7 +619,7 @@ proctype ender(mtype what)
 	:: what == RESET ->
 		enter(ok);
 		if
-		:: ok -> dapx_ep_renew(t); leave()
+		:: ok -> dapx_ep_reinit(t); leave()
 		:: else
 		fi
 	:: what == TEARDOWN -> dapx_context_teardown(ok, t)
@@ -634,7 +634,7 @@ inline dapx_ep_ring_doorbell()
 {
 	if
 	:: atomic { state == CONNECTED || state == DISCONNECTED -> ep_touch }
-	   dapx_workq_run()
+	   dapx_queue_run()
 	:: atomic { else -> ep_touch }
 	fi
 }
@@ -774,7 +774,7 @@ end:	do
 	   if
 	   :: work_acts ->
 		if
-		:: t_kick -> dapx_workq_run(); dapx_ep_completed()
+		:: t_kick -> dapx_queue_run(); dapx_ep_completed()
 		:: else
 		fi;
 		if
@@ -826,17 +826,17 @@ end:	do
 	od
 }
 
-/* dapx_workq_linger_over() */
+/* dapx_queue_busy_deferred() */
 proctype linger()
 {
 end:	do
 	:: atomic { timer -> ep_touch; timer = false; timer_runs = true }
-	   dapx_workq_run();
+	   dapx_queue_run();
 	   timer_runs = false
 	od
 }
 
-/* dapx_cm_expel_work(); only a shutdown of its own makes cm->obj.mutex matter. */
+/* dapx_cm_destroy_work(); only a shutdown of its own makes cm->obj.mutex matter. */
 proctype expel()
 {
 	bool t;
@@ -879,11 +879,11 @@ end:	do
 		fi
 	   }
 	   if
-	   :: fails -> dapx_ep_broken()
+	   :: fails -> dapx_ep_fail()
 	   :: else
 	   fi;
 	   atomic { ep_touch; outstanding-- }
-	   dapx_workq_run();
+	   dapx_queue_run();
 	   dapx_ep_completed();
 	   atomic { handler_runs = false; i = 0; fails = false; quiet = false }
 	od
@@ -892,7 +892,7 @@ end:	do
 /* The device finds a fault, and says so: dapx_qp_event(). */
 proctype qp_event()
 {
-end:	atomic { qp_there -> qp_failed = true; dapx_ep_broken() }
+end:	atomic { qp_there -> qp_failed = true; dapx_ep_fail() }
 }
 
 /* The process reads, and what waited finds room: dapx_evd_flush(). */
@@ -938,7 +938,7 @@ end:	do
 		if
 		:: dapx_ep_connected(t)
 		:: dapx_ep_connect_failed(t)
-		:: dapx_cm_expel(); dapx_ep_connect_failed(t)
+		:: dapx_cm_destroy_async(); dapx_ep_connect_failed(t)
 		fi
 	   :: else ->
 		told = true;

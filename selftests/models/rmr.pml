@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * How windows are bound and taken back: kmod/rmr.c, workq.c, and of ep.c what becomes of
+ * How windows are bound and taken back: kmod/rmr.c, queue.c, and of ep.c what becomes of
  * binds that wait. Written as endpoint.pml is; dapx_rmr is the tracepoint here.
  */
 
-/* enum dapx_workq_mode */
+/* enum dapx_queue_mode */
 mtype = { RUN, FLUSH, STOP };
 /* What becomes of a request, or of a bind. */
 mtype = { NEW, PUBLISHED, DEVICE, WAITS, COMPLETED, FAILED, DISCARDED, REFUSED };
@@ -52,7 +52,7 @@ mtype mode = RUN;
 byte head, tail;
 byte outstanding;
 mtype req[REQUESTS] = NEW;
-byte first = NONE, second = NONE;	/* wq->barriers: binds ... */
+byte first = NONE, second = NONE;	/* q->barriers: binds ... */
 byte barrier_index[BINDS] = NOWHERE;	/* ... and where they stand */
 bool passing;
 byte bound = NONE;	/* what the events say */
@@ -108,16 +108,16 @@ inline dapx_window_revoke(w)
 
 /* ------------------------------------------------------------- request queue */
 
-/* Below wq->lock, as all that is atomic here. */
+/* Below q->lock, as all that is atomic here. */
 #define at(index) (head == index && !passing && mode != STOP && AT_OUTSTANDING)
 #define at_barrier (first != NONE && at(barrier_index[first]))
-#ifndef WITHOUT_dapx_workq_at__outstanding
+#ifndef WITHOUT_dapx_queue_at__outstanding
 #define AT_OUTSTANDING (outstanding == 0)
 #else
 #define AT_OUTSTANDING true
 #endif
 
-#ifndef WITHOUT_dapx_workq_tail__barrier
+#ifndef WITHOUT_dapx_queue_tail__barrier
 #define AT_TAIL (head == tail || (first != NONE && head == barrier_index[first]))
 #else
 #define AT_TAIL (head == tail)
@@ -131,7 +131,7 @@ inline dapx_ep_queue(todo)
 	fi
 }
 
-inline dapx_workq_run_locked()
+inline dapx_queue_run_locked()
 {
 	do
 	:: mode == STOP || (mode == FLUSH && outstanding > 0) || AT_TAIL -> break
@@ -152,20 +152,20 @@ inline dapx_workq_run_locked()
 	fi
 }
 
-inline dapx_workq_run()
+inline dapx_queue_run()
 {
-	atomic { dapx_workq_run_locked() }
+	atomic { dapx_queue_run_locked() }
 }
 
 inline dapx_ep_update_modes()
 {
 	atomic {
 		mode = (ep_dead -> STOP : (ep_broken -> FLUSH : RUN));
-		dapx_workq_run_locked()
+		dapx_queue_run_locked()
 	}
 }
 
-inline dapx_workq_add_barrier(b)
+inline dapx_queue_add_barrier(b)
 {
 	atomic {
 		barrier_index[b] = tail;
@@ -182,39 +182,39 @@ inline list_del_first()
 	second = NONE
 }
 
-inline dapx_workq_pass_status(ok)
+inline dapx_queue_pass_status(ok)
 {
 	ok = (mode == RUN);
-#ifndef WITHOUT_dapx_workq_pass_status__mode
+#ifndef WITHOUT_dapx_queue_pass_status__mode
 	ok = (ok && !ep_broken && !ep_dead)
 #endif
 }
 
-inline dapx_workq_claim_barrier(b, ok)
+inline dapx_queue_claim_barrier(b, ok)
 {
 	atomic {
 		if
 		:: at_barrier ->
 			b = first;
-#ifndef WITHOUT_dapx_workq_claim_barrier__passing
+#ifndef WITHOUT_dapx_queue_claim_barrier__passing
 			passing = true;
 #endif
-			dapx_workq_pass_status(ok)
+			dapx_queue_pass_status(ok)
 		:: else -> b = NONE
 		fi
 	}
 }
 
-inline dapx_workq_pass_barrier(b, ok)
+inline dapx_queue_pass_barrier(b, ok)
 {
 	atomic {
 		bind_touch(b);
 		assert(bind[b] == WAITS);
-#ifndef WITHOUT_dapx_workq_pass_barrier__list_del
+#ifndef WITHOUT_dapx_queue_pass_barrier__list_del
 		assert(first == b);
 		list_del_first();
 #endif
-#ifndef WITHOUT_dapx_workq_pass_barrier__passing
+#ifndef WITHOUT_dapx_queue_pass_barrier__passing
 		passing = false;
 #endif
 		/* Its event: all before it is done, and well; what it says is so. */
@@ -227,27 +227,27 @@ inline dapx_workq_pass_barrier(b, ok)
 		bind[b] = (ep_dead -> DISCARDED : (ok -> COMPLETED : FAILED));
 		bind_there[b] = false
 	}
-#ifndef WITHOUT_dapx_workq_pass_barrier__dapx_workq_run
-	dapx_workq_run()
+#ifndef WITHOUT_dapx_queue_pass_barrier__dapx_queue_run
+	dapx_queue_run()
 #endif
 }
 
 /* Neither a bind nor a request is before what comes now; and that ends well. */
-inline dapx_workq_is_clear(b, clear)
+inline dapx_queue_is_clear(b, clear)
 {
 	atomic {
 		barrier_index[b] = tail;
-		dapx_workq_pass_status(clear);
-#ifndef WITHOUT_dapx_workq_is_clear__list_empty
+		dapx_queue_pass_status(clear);
+#ifndef WITHOUT_dapx_queue_is_clear__list_empty
 		clear = (clear && first == NONE);
 #endif
-#ifndef WITHOUT_dapx_workq_is_clear__dapx_workq_at
+#ifndef WITHOUT_dapx_queue_is_clear__dapx_queue_at
 		clear = (clear && at(tail))
 #endif
 	}
 }
 
-inline dapx_workq_drop_barrier(b)
+inline dapx_queue_drop_barrier(b)
 {
 	atomic {
 		b = first;
@@ -286,9 +286,9 @@ inline say_bound(b)
 	bound = (unbinds[b] -> NONE : b)
 }
 
-inline dapx_bind_settle(b, ok, w)
+inline dapx_bind_complete(b, ok, w)
 {
-#ifndef WITHOUT_dapx_bind_settle__mutex_lock_nested
+#ifndef WITHOUT_dapx_bind_complete__mutex_lock_nested
 	lock(rmr_mutex);
 #endif
 	rmr_touch;
@@ -312,13 +312,13 @@ inline dapx_bind_settle(b, ok, w)
 inline dapx_rmr_binds_pass(b, ok, w)
 {
 	do
-	:: dapx_workq_claim_barrier(b, ok);
+	:: dapx_queue_claim_barrier(b, ok);
 		if
 		:: b == NONE -> break
 		:: else ->
-			dapx_bind_settle(b, ok, w);
-#ifndef WITHOUT_dapx_rmr_binds_pass__dapx_workq_pass_barrier
-			dapx_workq_pass_barrier(b, ok)
+			dapx_bind_complete(b, ok, w);
+#ifndef WITHOUT_dapx_rmr_binds_pass__dapx_queue_pass_barrier
+			dapx_queue_pass_barrier(b, ok)
 #endif
 		fi
 	od;
@@ -328,11 +328,11 @@ inline dapx_rmr_binds_pass(b, ok, w)
 inline dapx_rmr_binds_drop(b, w)
 {
 	do
-	:: dapx_workq_drop_barrier(b);
+	:: dapx_queue_drop_barrier(b);
 		if
 		:: b == NONE -> break
 		:: else ->
-			dapx_bind_settle(b, false, w);
+			dapx_bind_complete(b, false, w);
 			atomic {
 				bind_touch(b);
 				assert(bind[b] == WAITS);
@@ -386,8 +386,8 @@ inline dapx_rmr_queue_bind(b, t, ok, w)
 		atomic { rmr_touch; rmr_refs++ }
 #endif
 		atomic { bind[b] = WAITS; bind_listed[b] = true }
-#ifndef WITHOUT_dapx_rmr_queue_bind__dapx_workq_add_barrier
-		dapx_workq_add_barrier(b)
+#ifndef WITHOUT_dapx_rmr_queue_bind__dapx_queue_add_barrier
+		dapx_queue_add_barrier(b)
 #endif
 	:: else
 	fi;
@@ -397,7 +397,7 @@ inline dapx_rmr_queue_bind(b, t, ok, w)
 		dapx_rmr_binds_pass(t, ok, w);
 		ok = true;
 		if
-		:: first != NONE -> dapx_workq_run()
+		:: first != NONE -> dapx_queue_run()
 		:: else
 		fi
 	:: else -> bind_there[b] = false
@@ -412,7 +412,7 @@ inline dapx_rmr_post_bind(b, t, ok, w)
 	:: !unbinds[b] -> dapx_window_create(b)
 	:: else
 	fi;
-	dapx_workq_is_clear(b, ok);
+	dapx_queue_is_clear(b, ok);
 	if
 	:: ok -> dapx_rmr_bind_at_once(b, ok, w)
 	:: ok = true; dapx_rmr_queue_bind(b, t, ok, w)
@@ -506,7 +506,7 @@ inline publish()
 {
 	atomic { req[tail] = PUBLISHED; tail++ }
 	if
-	:: !ep_dead -> dapx_workq_run()
+	:: !ep_dead -> dapx_queue_run()
 	:: else
 	fi
 }
@@ -567,12 +567,12 @@ inline dapx_ep_stop()
 	dapx_ep_update_modes()
 }
 
-inline dapx_ep_dismantle(b, w)
+inline dapx_ep_teardown(b, w)
 {
 	dapx_ep_stop();
 	/* dapx_ep_drain() */
 	outstanding == 0;
-#ifndef WITHOUT_dapx_ep_dismantle__dapx_rmr_binds_drop
+#ifndef WITHOUT_dapx_ep_teardown__dapx_rmr_binds_drop
 	dapx_rmr_binds_drop(b, w);
 #endif
 	skip
@@ -585,7 +585,7 @@ proctype free_ep()
 #ifndef WITHOUT_dapx_ep_free__mutex_lock
 	lock(ep_mutex);
 #endif
-	dapx_ep_dismantle(b, w);
+	dapx_ep_teardown(b, w);
 	unlock(ep_mutex);
 	atomic {
 		/* It has returned: none of its binds is left. */
@@ -641,7 +641,7 @@ end:	do
 	od
 }
 
-/* Completes requests; one that fails breaks the connection, as dapx_ep_broken() notes. */
+/* Completes requests; one that fails breaks the connection, as dapx_ep_fail() notes. */
 proctype device()
 {
 	byte i;
@@ -658,7 +658,7 @@ end:	do
 		   dapx_ep_queue(todo_break)
 		fi
 	   }
-	   atomic { i = 0; outstanding--; dapx_workq_run_locked() }
+	   atomic { i = 0; outstanding--; dapx_queue_run_locked() }
 	od
 }
 

@@ -1,0 +1,785 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dapx: rings of work, which a process fills and the module empties
+ *
+ * An entry is copied once, into memory that the process cannot reach, and all
+ * that is done is done with the copy. It needs a slot, which it keeps until its
+ * completion is in an EVD's ring.
+ *
+ * Doorbells: when so much is in flight that the device has enough to do, the ring
+ * says BUSY until it has nearly nothing left. Whoever publishes work then may go
+ * on: each completion looks at the ring again, and the one after which BUSY ends
+ * looks once more after it said so. A single request, or a few, never wait.
+ *
+ * Small requests may be done before the process publishes the next one, so that
+ * little is ever in flight. But a process with unread events is not waiting for
+ * these requests: then a single one is enough for BUSY. With many of them unread, BUSY
+ * outlasts the last completion by as long as the device was busy, DAPX_BUSY_DEFER_MAX at the
+ * most. A timer then looks at what was published meanwhile, and the device gets it in
+ * one go. With few, these may be all that the process had under way: it would wait for
+ * the timer.
+ */
+#include <linux/hrtimer.h>
+#include <linux/slab.h>
+
+#include "dapx_private.h"
+#include "trace.h"
+
+/* So many times the ring's depth is taken in a row; more is left to another context. */
+#define DAPX_RUN_ROUNDS 2
+/* So many entries are taken at a time: softirqs are off meanwhile. */
+#define DAPX_RUN_BATCH 64
+
+/* Events that a process leaves unread while it goes on publishing. */
+#define DAPX_LAG 4
+#define DAPX_FAR_LAG 16
+
+#define DAPX_BUSY_DEFER_MAX (100 * NSEC_PER_USEC)
+
+static enum hrtimer_restart dapx_queue_busy_deferred(struct hrtimer *timer);
+
+u32 dapx_send_stride(u32 max_sge, u32 max_inline)
+{
+	u32 payload = max_t(u32, max_sge * sizeof(struct dapx_sge), max_inline);
+
+	return ALIGN(sizeof(struct dapx_send_wr) + payload, 64);
+}
+
+u32 dapx_recv_stride(u32 max_sge)
+{
+	return ALIGN(sizeof(struct dapx_recv_wr) + max_sge * sizeof(struct dapx_sge), 32);
+}
+
+enum dapx_status dapx_wc_status(enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_SUCCESS:
+		return DAPX_STATUS_SUCCESS;
+	case IB_WC_WR_FLUSH_ERR:
+		return DAPX_STATUS_FLUSHED;
+	case IB_WC_LOC_LEN_ERR:
+		return DAPX_STATUS_LOCAL_LENGTH;
+	case IB_WC_LOC_QP_OP_ERR:
+	case IB_WC_LOC_EEC_OP_ERR:
+		return DAPX_STATUS_LOCAL_OPERATION;
+	case IB_WC_LOC_PROT_ERR:
+	case IB_WC_LOC_ACCESS_ERR:
+	case IB_WC_MW_BIND_ERR:
+		return DAPX_STATUS_LOCAL_PROTECTION;
+	case IB_WC_BAD_RESP_ERR:
+		return DAPX_STATUS_BAD_RESPONSE;
+	case IB_WC_REM_ACCESS_ERR:
+		return DAPX_STATUS_REMOTE_ACCESS;
+	case IB_WC_REM_INV_REQ_ERR:
+	case IB_WC_REM_INV_RD_REQ_ERR:
+		return DAPX_STATUS_REMOTE_INVALID;
+	case IB_WC_REM_OP_ERR:
+		return DAPX_STATUS_REMOTE_OPERATION;
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RESP_TIMEOUT_ERR:
+	case IB_WC_REM_ABORT_ERR:
+		return DAPX_STATUS_TRANSPORT;
+	case IB_WC_RNR_RETRY_EXC_ERR:
+		return DAPX_STATUS_RECEIVER_NOT_READY;
+	default:
+		return DAPX_STATUS_GENERAL;
+	}
+}
+
+/* The device refused what was found valid. */
+enum dapx_status dapx_post_status(int error)
+{
+	/* Anything else than EINVAL is a queue pair that is not in service. */
+	return error == -EINVAL ? DAPX_STATUS_LOCAL_OPERATION : DAPX_STATUS_FLUSHED;
+}
+
+static void dapx_slot_free(struct dapx_slot *slot)
+{
+	struct dapx_queue *q = slot->q;
+
+	atomic_inc(&q->slots_freed);
+	/* A full barrier: either we see that the queue is stalled, or it sees the slot. */
+	llist_add(&slot->free, &q->free);
+	if (READ_ONCE(q->stalled))
+		q->ops->kick(q);
+}
+
+static void dapx_slot_gone(struct dapx_event_node *node)
+{
+	dapx_slot_free(container_of(node, struct dapx_slot, node));
+}
+
+static struct dapx_slot *dapx_slot_get(struct dapx_queue *q)
+{
+	struct llist_node *node = llist_del_first(&q->free);
+
+	if (!node) {
+		WRITE_ONCE(q->stalled, true);
+		/* As in dapx_slot_free(). */
+		smp_mb();
+		node = llist_del_first(&q->free);
+	}
+	if (!node)
+		return NULL;
+	WRITE_ONCE(q->stalled, false);
+	q->slots_taken++;
+	return llist_entry(node, struct dapx_slot, free);
+}
+
+/*
+ * A completion of a slot that the device does not have. siw makes such: when a
+ * connection breaks among reads, it completes some of them twice.
+ */
+static void dapx_slot_stray(struct ib_cq *cq, struct ib_wc *wc)
+{
+}
+
+/* Before it is posted: the completion may come before the post returns. */
+void dapx_slot_post(struct dapx_slot *slot)
+{
+	WRITE_ONCE(slot->cqe.done, slot->q->ops->done);
+	atomic_inc(&slot->q->outstanding);
+}
+
+/* The post failed. */
+void dapx_slot_unpost(struct dapx_slot *slot)
+{
+	WRITE_ONCE(slot->cqe.done, dapx_slot_stray);
+	atomic_dec(&slot->q->outstanding);
+}
+
+/* First thing in ops->done(). The completions of a queue pair come one by one. */
+void dapx_slot_returned(struct dapx_slot *slot)
+{
+	WRITE_ONCE(slot->cqe.done, dapx_slot_stray);
+}
+
+/*
+ * First thing, for every queue. One that gets no more than this, as its endpoint has no
+ * receives of its own, has the events of those that it gets from an SRQ.
+ */
+void dapx_queue_init_events(struct dapx_queue *q, struct dapx_object *obj,
+			    void (*barrier_gone)(struct dapx_event_node *node))
+{
+	q->obj = obj;
+	spin_lock_init(&q->lock);
+	dapx_event_source_init(&q->events, obj, dapx_slot_gone);
+	dapx_event_source_init(&q->barrier_events, obj, barrier_gone);
+}
+
+/* What waits for room in @evd, the queue's; NULL: it has none. */
+void dapx_queue_drop_events(struct dapx_queue *q, struct dapx_evd *evd)
+{
+	if (!evd)
+		return;
+	dapx_evd_drop(evd, &q->events);
+	dapx_evd_drop(evd, &q->barrier_events);
+}
+
+/* @q->view is set. */
+int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void *owner,
+		    u32 max_sge, u32 max_inline)
+{
+	u32 depth = q->view.depth, i;
+
+	/* Each power of two of them is a power of two of bytes, as the allocator has them. */
+	BUILD_BUG_ON(sizeof(struct dapx_slot) > 128);
+	q->ops = ops;
+	q->owner = owner;
+	init_llist_head(&q->free);
+	INIT_LIST_HEAD(&q->barriers);
+	hrtimer_setup(&q->busy_timer, dapx_queue_busy_deferred, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	q->busy_from = clamp(depth / 2, 1, ops->busy_from);
+	q->busy_until = clamp(depth / 4, 1, ops->busy_until);
+	q->max_sge = max_sge;
+	q->max_inline = max_inline;
+	q->slots = kvcalloc(depth, sizeof(*q->slots), GFP_KERNEL_ACCOUNT);
+	q->sges = kcalloc(max_t(u32, max_sge, 1), sizeof(*q->sges), GFP_KERNEL_ACCOUNT);
+	q->copy = kmalloc(q->view.stride, GFP_KERNEL_ACCOUNT);
+	if (!q->slots || !q->sges || !q->copy)
+		goto err;
+	if (max_inline) {
+		/* Physically contiguous, to be mapped for the device in one piece. */
+		q->inline_data = kmalloc_array(depth, max_inline,
+					       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		if (!q->inline_data)
+			goto err;
+	}
+	for (i = 0; i < depth; i++) {
+		struct dapx_slot *slot = &q->slots[i];
+
+		slot->cqe.done = dapx_slot_stray;
+		slot->q = q;
+		slot->node.source = &q->events;
+		llist_add(&slot->free, &q->free);
+	}
+	q->head = dapx_initial_index;
+	*q->view.head = q->head;
+	*q->view.tail = q->head;
+	return 0;
+
+err:
+	dapx_queue_exit(q);
+	return -ENOMEM;
+}
+
+void dapx_queue_exit(struct dapx_queue *q)
+{
+	kfree(q->inline_data);
+	kfree(q->copy);
+	kfree(q->sges);
+	kvfree(q->slots);
+	q->inline_data = NULL;
+	q->copy = NULL;
+	q->sges = NULL;
+	q->slots = NULL;
+}
+
+/* The device has nothing, and no event waits: the ring starts anew, empty. */
+void dapx_queue_reset(struct dapx_queue *q)
+{
+	u32 i;
+
+	spin_lock_bh(&q->lock);
+	init_llist_head(&q->free);
+	for (i = 0; i < q->view.depth; i++)
+		llist_add(&q->slots[i].free, &q->free);
+	q->head = READ_ONCE(*q->view.tail);
+	/* Release, as in dapx_queue_take(). */
+	smp_store_release(q->view.head, q->head);
+	atomic_set(&q->outstanding, 0);
+	q->slots_taken = 0;
+	atomic_set(&q->slots_freed, 0);
+	q->faulty = NULL;
+	q->faulted = false;
+	q->corrupt = false;
+	q->limited = false;
+	q->stalled = false;
+	q->busy_deferred = false;
+	spin_unlock_bh(&q->lock);
+}
+
+/* With the lock. All that was taken from the ring has ended, and no event of it waits. */
+bool dapx_queue_all_ended(struct dapx_queue *q)
+{
+	lockdep_assert_held(&q->lock);
+	return q->slots_taken == (u32)atomic_read(&q->slots_freed);
+}
+
+static void dapx_queue_set_flags(struct dapx_queue *q, bool busy)
+{
+	u32 flags = 0;
+
+	if (busy)
+		flags |= DAPX_RING_BUSY;
+	if (q->corrupt || q->mode == DAPX_QUEUE_STOP)
+		flags |= DAPX_RING_DEAD;
+	q->busy = busy;
+	WRITE_ONCE(*q->view.flags, flags);
+}
+
+/* The mode follows from the owner's state, which was changed before this call. */
+void dapx_queue_update_mode(struct dapx_queue *q)
+{
+	if (!q->ops)
+		return;
+	spin_lock_bh(&q->lock);
+	q->mode = q->ops->mode(q);
+	if (q->mode == DAPX_QUEUE_RUN && (q->faulted || q->corrupt))
+		q->mode = DAPX_QUEUE_FLUSH;
+	if (q->mode == DAPX_QUEUE_FLUSH)
+		q->limited = false;
+	dapx_queue_set_flags(q, q->busy);
+	spin_unlock_bh(&q->lock);
+}
+
+/* Ends a request; without an EVD, or for success that nobody asked for, silently. */
+void dapx_queue_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status)
+{
+	slot->node.event.completion.status = status;
+	trace_dapx_complete(slot->node.source->owner, &slot->node.event);
+	if (evd && (slot->signaled || status != DAPX_STATUS_SUCCESS))
+		dapx_evd_post(evd, &slot->node);
+	else
+		dapx_slot_free(slot);
+}
+
+/* Moves the head on; the owner has what it needs of the entry. */
+static enum dapx_status dapx_queue_copy(struct dapx_queue *q, struct dapx_slot *slot)
+{
+	enum dapx_status status = DAPX_STATUS_FLUSHED;
+
+	/* Once, then only the copy is looked at: the process may write on. */
+	memcpy(q->copy, dapx_ring_entry(&q->view, q->head), q->view.stride);
+	barrier();
+	q->ops->prepare(q, slot);
+	if (q->mode != DAPX_QUEUE_FLUSH)
+		status = q->ops->post(q, slot);
+	trace_dapx_post(q->obj, q->head, slot->node.event.completion.wr_id, status);
+	q->head++;
+	WRITE_ONCE(q->taken, q->taken + 1);
+	/* Release: the copy is made before the process may write the next entry here. */
+	smp_store_release(q->view.head, q->head);
+	return status;
+}
+
+static void dapx_queue_take(struct dapx_queue *q, struct dapx_slot *slot)
+{
+	enum dapx_status status = dapx_queue_copy(q, slot);
+
+	if (status == DAPX_STATUS_SUCCESS)
+		return;
+	if (q->mode == DAPX_QUEUE_FLUSH) {
+		dapx_queue_complete(slot, q->ops->evd(q), status);
+		return;
+	}
+	/* Its completion comes behind those of the requests before it. */
+	slot->node.event.completion.status = status;
+	q->faulty = slot;
+	q->faulted = true;
+	q->mode = DAPX_QUEUE_FLUSH;
+}
+
+static struct dapx_barrier *dapx_queue_first_barrier(struct dapx_queue *q)
+{
+	return list_first_entry_or_null(&q->barriers, struct dapx_barrier, entry);
+}
+
+/* All that is before @index is done. */
+static bool dapx_queue_at(struct dapx_queue *q, u32 index)
+{
+	return q->head == index && !q->passing && !q->faulty &&
+	       (q->mode == DAPX_QUEUE_RUN || q->mode == DAPX_QUEUE_FLUSH) &&
+	       !atomic_read(&q->outstanding);
+}
+
+static bool dapx_queue_at_barrier(struct dapx_queue *q)
+{
+	struct dapx_barrier *barrier = dapx_queue_first_barrier(q);
+
+	return barrier && dapx_queue_at(q, barrier->index);
+}
+
+/* How a barrier ends here. What was before it may have failed a moment ago: the mode lags. */
+static enum dapx_status dapx_queue_pass_status(struct dapx_queue *q)
+{
+	return q->mode == DAPX_QUEUE_RUN && q->ops->mode(q) == DAPX_QUEUE_RUN ?
+	       DAPX_STATUS_SUCCESS : DAPX_STATUS_FLUSHED;
+}
+
+/* What is published, from the shadow head on, and may be taken. */
+static u32 dapx_queue_tail(struct dapx_queue *q)
+{
+	/* Acquire: the entries before it are read after it. */
+	u32 tail = smp_load_acquire(q->view.tail);
+	struct dapx_barrier *barrier;
+
+	if (tail - q->head > q->view.depth)
+		q->corrupt = true;
+	else if (q->limited && (s32)(tail - q->limit) > 0)
+		tail = q->limit;
+	barrier = dapx_queue_first_barrier(q);
+	if (barrier && (s32)(tail - barrier->index) > 0)
+		tail = barrier->index;
+	return tail;
+}
+
+/* The process has this many events to read of what it published. */
+static bool dapx_queue_consumer_lags(struct dapx_queue *q, u32 events)
+{
+	struct dapx_evd *evd = q->ops->evd(q);
+
+	return evd && READ_ONCE(evd->unread) >= events;
+}
+
+/* Whether what is published from now on is looked at without a doorbell. */
+static bool dapx_queue_will_rerun(struct dapx_queue *q)
+{
+	u32 outstanding = atomic_read(&q->outstanding);
+
+	/* When an event finds room. */
+	if (q->stalled)
+		return true;
+	if (q->mode == DAPX_QUEUE_HOLD)
+		return q->ops->hold_is_busy;
+	if (q->mode != DAPX_QUEUE_RUN)
+		return false;
+	/* When it is passed. */
+	if (!list_empty(&q->barriers))
+		return true;
+	if (outstanding >= (q->busy ? q->busy_until : q->busy_from))
+		return true;
+	if (!q->ops->defers_busy)
+		return false;
+	if (outstanding)
+		return dapx_queue_consumer_lags(q, DAPX_LAG);
+	if (!q->busy_deferred && q->busy && dapx_queue_consumer_lags(q, DAPX_FAR_LAG) &&
+	    hrtimer_resolution < DAPX_BUSY_DEFER_MAX) {
+		q->busy_deferred = true;
+		hrtimer_start(&q->busy_timer,
+			      min_t(ktime_t, ktime_get() - q->busy_since, DAPX_BUSY_DEFER_MAX),
+			      HRTIMER_MODE_REL_SOFT);
+	}
+	return q->busy_deferred;
+}
+
+/* Returns whether a fault came to light. @more: to be called again. */
+static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
+{
+	bool fault = false, busy;
+	struct dapx_slot *slot;
+	u32 tail, taken = 0;
+
+	*more = false;
+	for (;;) {
+		if (q->mode == DAPX_QUEUE_STOP || q->corrupt)
+			return fault;
+		if (taken == DAPX_RUN_BATCH) {
+			*more = true;
+			return fault;
+		}
+		tail = dapx_queue_tail(q);
+		if (q->corrupt) {
+			dapx_queue_set_flags(q, false);
+			return true;
+		}
+		while (q->mode != DAPX_QUEUE_HOLD) {
+			if (q->mode == DAPX_QUEUE_FLUSH) {
+				if (atomic_read(&q->outstanding))
+					break;
+				slot = q->faulty;
+				if (slot) {
+					q->faulty = NULL;
+					fault = true;
+					dapx_queue_complete(slot, q->ops->evd(q),
+							    slot->node.event.completion.status);
+				}
+			}
+			if (q->head == tail || taken == DAPX_RUN_BATCH)
+				break;
+			slot = dapx_slot_get(q);
+			if (!slot)
+				break;
+			dapx_queue_take(q, slot);
+			taken++;
+			if (q->faulty && q->ops->fault_at_once)
+				fault = true;
+		}
+		if (q->ops->posted)
+			q->ops->posted(q);
+		if (q->corrupt) {
+			dapx_queue_set_flags(q, false);
+			return true;
+		}
+
+		if (q->head != tail && taken == DAPX_RUN_BATCH)
+			continue;
+		if (dapx_queue_at_barrier(q))
+			q->ops->at_barrier(q);
+		busy = dapx_queue_will_rerun(q);
+		if (busy == q->busy)
+			return fault;
+		if (busy && q->ops->defers_busy)
+			q->busy_since = ktime_get();
+		dapx_queue_set_flags(q, busy);
+		if (busy)
+			return fault;
+		/*
+		 * The process publishes, then reads the flags; we wrote the flags, now
+		 * read what is published. One of us sees the other.
+		 */
+		smp_mb();
+	}
+}
+
+/* Looks at the ring. EBADMSG: its indices are impossible. */
+int dapx_queue_run(struct dapx_queue *q)
+{
+	bool fault = false, corrupt, more, may_stay;
+	u32 batches = 0;
+
+	if (!q->ops)
+		return 0;
+	may_stay = !in_softirq() && !irqs_disabled();
+	do {
+		spin_lock_bh(&q->lock);
+		fault |= dapx_queue_run_locked(q, &more);
+		/* A process that publishes as fast as we take must not hold us here. */
+		if (more && (!may_stay || ++batches > DAPX_RUN_ROUNDS *
+			     DIV_ROUND_UP(q->view.depth, DAPX_RUN_BATCH))) {
+			dapx_queue_set_flags(q, true);
+			q->ops->kick(q);
+			more = false;
+		}
+		corrupt = q->corrupt;
+		spin_unlock_bh(&q->lock);
+	} while (more);
+	if (fault && q->ops->fault)
+		q->ops->fault(q);
+	return corrupt ? -EBADMSG : 0;
+}
+
+/*
+ * For owners that take one entry when they need it, and keep the queue in mode HOLD.
+ * NULL: there is none, or no room for its completion. @left: how many are behind it.
+ */
+struct dapx_slot *dapx_queue_pull(struct dapx_queue *q, enum dapx_status *status, u32 *left)
+{
+	struct dapx_slot *slot = NULL;
+	u32 tail;
+
+	*status = DAPX_STATUS_RECEIVER_NOT_READY;
+	spin_lock_bh(&q->lock);
+	if (q->mode != DAPX_QUEUE_HOLD || q->corrupt)
+		goto out;
+	tail = dapx_queue_tail(q);
+	if (!q->corrupt && tail != q->head)
+		slot = dapx_slot_get(q);
+	if (slot) {
+		*status = dapx_queue_copy(q, slot);
+		*left = tail - q->head;
+	}
+	if (q->corrupt)
+		dapx_queue_set_flags(q, false);
+out:
+	if (q->corrupt)
+		*status = DAPX_STATUS_LOCAL_OPERATION;
+	spin_unlock_bh(&q->lock);
+	return slot;
+}
+
+static enum hrtimer_restart dapx_queue_busy_deferred(struct hrtimer *timer)
+{
+	struct dapx_queue *q = container_of(timer, struct dapx_queue, busy_timer);
+
+	spin_lock_bh(&q->lock);
+	q->busy_deferred = false;
+	q->busy_since = ktime_get();
+	/* In vain: not again before the process has rung. */
+	if (READ_ONCE(*q->view.tail) == q->head && !atomic_read(&q->outstanding)) {
+		dapx_queue_set_flags(q, false);
+		/* As in dapx_queue_run_locked(). */
+		smp_mb();
+	}
+	spin_unlock_bh(&q->lock);
+	dapx_queue_run(q);
+	return HRTIMER_NORESTART;
+}
+
+/* In mode STOP: when this returns, no timer looks at the ring any more. */
+void dapx_queue_quiesce(struct dapx_queue *q)
+{
+	hrtimer_cancel(&q->busy_timer);
+}
+
+/* From now on nothing more is taken than what is published now; or as before. */
+void dapx_queue_limit(struct dapx_queue *q, bool limited)
+{
+	u32 tail;
+
+	spin_lock_bh(&q->lock);
+	tail = READ_ONCE(*q->view.tail);
+	/* Impossible indices are for dapx_queue_run() to find. */
+	q->limit = tail - q->head > q->view.depth ? q->head : tail;
+	q->limited = limited;
+	spin_unlock_bh(&q->lock);
+}
+
+/* A barrier would be passed at once, and well: nothing that is published now is before it. */
+bool dapx_queue_is_clear(struct dapx_queue *q)
+{
+	bool clear;
+
+	spin_lock_bh(&q->lock);
+	clear = list_empty(&q->barriers) && dapx_queue_at(q, READ_ONCE(*q->view.tail)) &&
+		dapx_queue_pass_status(q) == DAPX_STATUS_SUCCESS;
+	spin_unlock_bh(&q->lock);
+	return clear;
+}
+
+/*
+ * It stands behind what is published now. Who called looks whether it can be passed
+ * at once, and runs the queue if not.
+ */
+void dapx_queue_add_barrier(struct dapx_queue *q, struct dapx_barrier *barrier)
+{
+	u32 tail, from;
+
+	spin_lock_bh(&q->lock);
+	tail = READ_ONCE(*q->view.tail);
+	from = list_empty(&q->barriers) ? q->head :
+	       list_last_entry(&q->barriers, struct dapx_barrier, entry)->index;
+	/* Impossible indices are for dapx_queue_run() to find. */
+	barrier->index = tail - q->head > q->view.depth || (s32)(tail - from) < 0 ? from : tail;
+	list_add_tail(&barrier->entry, &q->barriers);
+	q->num_barriers++;
+	spin_unlock_bh(&q->lock);
+}
+
+/* The barrier that is to be passed now, for one caller; @status: how it ends. */
+struct dapx_barrier *dapx_queue_claim_barrier(struct dapx_queue *q, enum dapx_status *status)
+{
+	struct dapx_barrier *barrier = NULL;
+
+	spin_lock_bh(&q->lock);
+	if (dapx_queue_at_barrier(q)) {
+		barrier = dapx_queue_first_barrier(q);
+		q->passing = true;
+		*status = dapx_queue_pass_status(q);
+	}
+	spin_unlock_bh(&q->lock);
+	return barrier;
+}
+
+/* What it stood for is done. Its event comes before any of what was behind it. */
+void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *barrier,
+			     enum dapx_status status)
+{
+	struct dapx_evd *evd;
+
+	spin_lock_bh(&q->lock);
+	list_del(&barrier->entry);
+	q->num_barriers--;
+	q->passing = false;
+	barrier->node.event.completion.status = status;
+	trace_dapx_complete(q->obj, &barrier->node.event);
+	evd = q->ops->evd(q);
+	if (evd && (barrier->signaled || status != DAPX_STATUS_SUCCESS))
+		dapx_evd_post(evd, &barrier->node);
+	else
+		barrier->node.source->gone(&barrier->node);
+	spin_unlock_bh(&q->lock);
+	dapx_queue_run(q);
+}
+
+/* In mode STOP, and nobody passes one: the next that never will be; NULL: there is none. */
+struct dapx_barrier *dapx_queue_drop_barrier(struct dapx_queue *q)
+{
+	struct dapx_barrier *barrier;
+
+	spin_lock_bh(&q->lock);
+	barrier = dapx_queue_first_barrier(q);
+	if (barrier) {
+		list_del(&barrier->entry);
+		q->num_barriers--;
+	}
+	spin_unlock_bh(&q->lock);
+	return barrier;
+}
+
+/* All that was to be taken is taken, and the device has done it. */
+bool dapx_queue_idle(struct dapx_queue *q)
+{
+	bool idle;
+
+	spin_lock_bh(&q->lock);
+	idle = !atomic_read(&q->outstanding) && !q->faulty && list_empty(&q->barriers) &&
+	       (!q->limited || q->head == q->limit);
+	spin_unlock_bh(&q->lock);
+	return idle;
+}
+
+/* The device is done with one request. In softirq, after its completion. */
+void dapx_queue_retire(struct dapx_queue *q)
+{
+	u32 left = atomic_dec_return(&q->outstanding);
+
+	/*
+	 * Without BUSY the process rings the doorbell; with it, and more in flight, a
+	 * later completion comes here. The last one also ends a flush or a stall.
+	 */
+	if (!left || (READ_ONCE(q->busy) &&
+		      (left < q->busy_until ||
+		       READ_ONCE(*q->view.tail) != READ_ONCE(q->head))))
+		dapx_queue_run(q);
+}
+
+void dapx_recv_prepare(struct dapx_queue *q, struct dapx_slot *slot)
+{
+	const struct dapx_recv_wr *in = q->copy;
+
+	slot->signaled = true;
+	slot->node.solicited = true;
+	slot->node.source = &q->events;
+	slot->node.event = (struct dapx_event) {
+		.type = DAPX_EVENT_COMPLETION,
+		.handle = q->obj->handle,
+		.user_data = q->obj->user_data,
+		.completion = { .wr_id = in->wr_id, .opcode = DAPX_OP_RECV },
+	};
+}
+
+/*
+ * Puts keys to segments, in q->sges. Empty ones are checked and left out: to some
+ * devices a length of 0 means 2 GiB.
+ */
+enum dapx_status dapx_segments_build(struct dapx_queue *q, struct dapx_pd *pd, u32 num_sge,
+				     const struct dapx_sge *sge, bool write, u32 *num_out,
+				     u64 *length)
+{
+	u32 i, n = 0;
+
+	*length = 0;
+	if (num_sge > q->max_sge)
+		return DAPX_STATUS_LOCAL_OPERATION;
+	for (i = 0; i < num_sge; i++) {
+		if (dapx_mr_to_sge(q->obj->ctx, pd, &sge[i], write, &q->sges[n]))
+			return DAPX_STATUS_LOCAL_PROTECTION;
+		*length += sge[i].length;
+		if (sge[i].length)
+			n++;
+	}
+	*num_out = n;
+	return *length > q->obj->ctx->dev->max_msg_size ? DAPX_STATUS_LOCAL_LENGTH :
+							   DAPX_STATUS_SUCCESS;
+}
+
+/* Makes a receive for the device out of the entry's copy. */
+enum dapx_status dapx_recv_build(struct dapx_queue *q, struct dapx_pd *pd,
+				 struct dapx_slot *slot, struct ib_recv_wr *wr)
+{
+	const struct dapx_recv_wr *in = q->copy;
+	enum dapx_status status;
+	u64 length;
+	u32 num_sge;
+
+	if (in->flags)
+		return DAPX_STATUS_LOCAL_OPERATION;
+	status = dapx_segments_build(q, pd, in->num_sge, (const void *)(in + 1), true, &num_sge,
+				     &length);
+	if (status != DAPX_STATUS_SUCCESS)
+		return status;
+	*wr = (struct ib_recv_wr) {
+		.wr_cqe = &slot->cqe,
+		.sg_list = q->sges,
+		.num_sge = num_sge,
+	};
+	return DAPX_STATUS_SUCCESS;
+}
+
+/* A receive of @ep ended; the slot is the endpoint's or its SRQ's. */
+void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct ib_wc *wc)
+{
+	enum dapx_status status = dapx_wc_status(wc->status);
+	struct dapx_event *event = &slot->node.event;
+
+	if (status == DAPX_STATUS_SUCCESS) {
+		WRITE_ONCE(ep->received_at, jiffies | 1);
+		WRITE_ONCE(ep->received, ep->received + 1);
+		event->completion.byte_len = wc->byte_len;
+		if (wc->wc_flags & IB_WC_WITH_IMM) {
+			event->completion.flags |= DAPX_COMPLETION_IMM;
+			event->completion.imm_data = (__force u32)wc->ex.imm_data;
+		}
+		if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)
+			event->completion.opcode = DAPX_OP_RECV_RDMA_IMM;
+		/* Who cares is told by dapx_ep_fetch(). */
+		slot->node.solicited = !ep->recv_cq;
+		/* Acquire, as in dapx_ep_connected(). */
+		if (unlikely(!smp_load_acquire(&ep->established)))
+			dapx_ep_message_arrived(ep);
+	}
+	dapx_queue_complete(slot, READ_ONCE(ep->dead) ? NULL : ep->recv_evd, status);
+	dapx_ep_check_status(ep, status);
+}
