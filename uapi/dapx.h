@@ -2,7 +2,7 @@
 /*
  * dapx: the user-space interface of /dev/dapx
  *
- * Nothing but this header defines ABI.
+ * This header alone defines the ABI.
  */
 #ifndef _UAPI_DAPX_H
 #define _UAPI_DAPX_H
@@ -14,44 +14,45 @@
 /**
  * DOC: General ioctl format
  *
- * Every command takes one struct whose first member, @size, is its length as
- * the caller knows it. A short struct is refused, a longer one is accepted when
- * what this kernel does not know is zero; so a library and a module of
- * different age work together. Members named @out_* are written by the kernel,
- * the others only read. Reserved members must be zero.
+ * Every command takes one struct whose first member, @size, is its length as the caller
+ * knows it. A short struct is refused. A longer struct is accepted if the part that this
+ * kernel does not know is zero. So libraries and modules of different versions work
+ * together. The kernel writes members named @out_*, and only reads the others. Reserved
+ * members must be zero.
  *
- * One open file is one context: it is attached to one RDMA device, and belongs
- * to the process (the address space) that opened it. Objects are named by
- * handles, which are never zero and which are not soon used again.
+ * An open file is a context: it is attached to one RDMA device, and belongs to the
+ * process (the address space) that opened it. Objects are named by handles, which are
+ * never zero and are not reused soon.
  *
- * The errno says what is wrong:
+ * The errno identifies the kind of error:
  *
  *  - ENOTTY: unknown command
- *  - E2BIG: the struct is longer than known, and the rest is not zero; or longer than a page
- *  - EINVAL: malformed: short struct, reserved member set, value out of range
- *  - EOPNOTSUPP: a flag or value that this kernel or this device does not have
+ *  - E2BIG: the struct is longer than this kernel knows, and the rest is not zero; or it
+ *    is longer than a page
+ *  - EINVAL: malformed: short struct, reserved member not zero, value out of range
+ *  - EOPNOTSUPP: a flag or value that this kernel or this device does not support
  *  - EOVERFLOW: an address plus a length wraps around
  *  - EFAULT: a pointer that cannot be read or written
- *  - ENOENT: no such handle, or it is of another class
+ *  - ENOENT: no such handle, or the object is of another class
  *  - EBADFD: the object's (or the context's) state does not permit it
  *  - EBUSY: in use by another object; nothing was changed
  *  - EPERM: the caller is not the process that opened the file
- *  - EACCES: the memory does not give the rights that are asked for; a port
- *    below 1024 without privilege; a file of others that the caller may not write; an
- *    XRC receive queue pair with which the context is not registered
+ *  - EACCES: the memory is not mapped with the requested rights; a port below 1024
+ *    without privilege; a file that the caller neither owns nor may write; an XRC receive
+ *    queue pair with which the context is not registered
  *  - EBADF: not an open descriptor
- *  - EEXIST: what was to be made exclusively is there already
+ *  - EEXIST: an object that was to be created exclusively exists already
  *  - EPROTO: one side of a connection speaks XRC, the other does not
  *  - ENODEV: no RDMA device of this name, or not in this network namespace
- *  - EIO: the device was removed; nothing but closing the file makes sense
+ *  - EIO: the device was removed; all that is left to do is close the file
  *  - ENOMEM: no memory, or more than RLIMIT_MEMLOCK
  *  - EDQUOT: a limit of the module (objects per context or per user) is reached
- *  - EAGAIN: no room in the ring now
+ *  - EAGAIN: there is no room in the ring now
  *  - EBADMSG: the indices in a ring are impossible
- *  - ENOTRECOVERABLE: a shared receive queue is out of service, as a receive in it is
- *    malformed, or its memory is not for it: DAPX_ASYNC_SRQ_ERROR tells which
- *  - ETIMEDOUT, EINTR: a wait ended without what was waited for
- *  - ECANCELED: the object was freed while it was waited for
+ *  - ENOTRECOVERABLE: a shared receive queue is out of service because one of its receives
+ *    is malformed or names unsuitable memory; DAPX_ASYNC_SRQ_ERROR names the receive
+ *  - ETIMEDOUT, EINTR: a wait ended before its condition was met
+ *  - ECANCELED: the object was freed during the wait
  *  - EADDRNOTAVAIL, EADDRINUSE: as in bind(2)
  *
  * Times are absolute, in nanoseconds of CLOCK_MONOTONIC.
@@ -106,20 +107,20 @@ enum dapx_cmd {
 
 #define DAPX_DEVICE_NAME_MAX 64
 #define DAPX_PRIVATE_DATA_MAX 196
-/* A wait without end. */
+/* Wait forever. */
 #define DAPX_NO_DEADLINE (~0ULL)
 
 /**
  * enum dapx_object_type - Classes of objects
- * @DAPX_OBJECT_ANY: in a query or a free: whatever the handle names
+ * @DAPX_OBJECT_ANY: in a query or a free: any class
  * @DAPX_OBJECT_PD: protection domain (DAT: PZ)
  * @DAPX_OBJECT_MR: memory region (DAT: LMR)
  * @DAPX_OBJECT_EVD: event dispatcher, a ring of events
  * @DAPX_OBJECT_SRQ: shared receive queue
  * @DAPX_OBJECT_EP: endpoint
- * @DAPX_OBJECT_CM: connection manager id: active, listening, or a connection
- *	request that waits for its answer
- * @DAPX_OBJECT_RMR: remote memory region: a window of an MR for peers
+ * @DAPX_OBJECT_CM: connection manager id: active, listening, or a connection request
+ *	that waits to be answered
+ * @DAPX_OBJECT_RMR: remote memory region: a window of an MR, lent to peers
  * @DAPX_OBJECT_XRCD: a reference to an XRC domain
  * @DAPX_OBJECT_XRC_QP: a registration with an XRC receive queue pair
  */
@@ -138,7 +139,7 @@ enum dapx_object_type {
 
 /**
  * enum dapx_feature - Bits of dapx_info.out_features
- * @DAPX_FEATURE_RC: endpoints of reliable connections
+ * @DAPX_FEATURE_RC: endpoints for reliable connections
  * @DAPX_FEATURE_SRQ: plain shared receive queues
  * @DAPX_FEATURE_RMR: remote memory regions
  * @DAPX_FEATURE_XRC: XRC domains, receive queues and connections, on any device
@@ -155,12 +156,12 @@ enum dapx_feature {
  * @size: sizeof(struct dapx_info)
  * @flags: Must be 0
  * @out_features: enum dapx_feature
- * @out_max_objects: objects that one context may hold
- * @out_max_user_objects: objects that all contexts of one user may hold
- * @out_max_ring_depth: most entries of any ring
- * @out_max_sge: most segments of a work request
- * @out_max_inline: most bytes of inline data
- * @out_max_backlog: most connection requests that may wait on a listener
+ * @out_max_objects: maximum number of objects of one context
+ * @out_max_user_objects: maximum number of objects of all contexts of one user
+ * @out_max_ring_depth: maximum number of entries of any ring
+ * @out_max_sge: maximum number of segments of a work request
+ * @out_max_inline: maximum number of bytes of inline data
+ * @out_max_backlog: maximum number of connection requests that may wait on a listener
  *
  * Needs no device.
  */
@@ -182,10 +183,10 @@ struct dapx_info {
  * struct dapx_attach - ioctl(DAPX_ATTACH): bind the context to a device, once
  * @size: sizeof(struct dapx_attach)
  * @flags: Must be 0
- * @device: name of the RDMA device, ended by a zero byte
+ * @device: name of the RDMA device, NUL-terminated
  *
- * EOPNOTSUPP: a driver that is not known to be safe for kernel-owned queues
- * with user memory.
+ * EOPNOTSUPP: the device's driver is not known to be safe for kernel-owned queues with user
+ * memory.
  */
 struct dapx_attach {
 	__u32 size;
@@ -202,7 +203,7 @@ struct dapx_attach {
  * @DAPX_DEVICE_IWARP: an iWARP device: no immediate data, no QP number exchange
  * @DAPX_DEVICE_IMM: immediate data
  * @DAPX_DEVICE_QP_EXCHANGE: endpoints can be connected by exchanging QP numbers
- * @DAPX_DEVICE_SOLICITED: solicited receives are told apart (DAPX_EP_SOLICITED)
+ * @DAPX_DEVICE_SOLICITED: the device distinguishes solicited receives (DAPX_EP_SOLICITED)
  */
 enum dapx_device_cap {
 	DAPX_DEVICE_ATOMICS = 1 << 0,
@@ -219,25 +220,25 @@ enum dapx_device_cap {
  * @flags: Must be 0
  * @out_device: name of the device
  * @out_caps: enum dapx_device_cap
- * @out_node_guid: as the driver gives it, in network order
+ * @out_node_guid: as the driver reports it, in network byte order
  * @out_max_mr_size: bytes
- * @out_max_ep: most queue pairs of the device
- * @out_max_send_depth: most requests of an endpoint
- * @out_max_recv_depth: most receives of an endpoint
- * @out_max_srq_depth: most receives of a shared receive queue
- * @out_max_send_sge: most segments of a request
- * @out_max_recv_sge: most segments of a receive
- * @out_max_inline: most bytes of inline data
- * @out_max_rd_atomic: most reads and atomics in flight, as initiator
+ * @out_max_ep: maximum number of queue pairs of the device
+ * @out_max_send_depth: maximum number of requests of an endpoint
+ * @out_max_recv_depth: maximum number of receives of an endpoint
+ * @out_max_srq_depth: maximum number of receives of a shared receive queue
+ * @out_max_send_sge: maximum number of segments of a request
+ * @out_max_recv_sge: maximum number of segments of a receive
+ * @out_max_inline: maximum number of bytes of inline data
+ * @out_max_rd_atomic: maximum number of reads and atomics in flight, as initiator
  * @out_max_dest_rd_atomic: the same, as responder
- * @out_max_msg_size: most bytes of one message
+ * @out_max_msg_size: maximum number of bytes of one message
  * @out_ports: number of ports
- * @out_max_connect_data: private data of a connect, bytes, IP addresses: 56; with
- *	DAPX_EP_XRC 8 less
- * @out_max_accept_data: private data of an accept, bytes: 196; with
- *	DAPX_XRC_QP_ACCEPT 8 less
- * @out_max_reject_data: private data of a reject, bytes
- * @out_active_mtu: bytes of data in a packet, of the first port as it is now
+ * @out_max_connect_data: maximum private data of a connect, in bytes, for IP addresses: 56;
+ *	8 less with DAPX_EP_XRC
+ * @out_max_accept_data: maximum private data of an accept, in bytes: 196; 8 less with
+ *	DAPX_XRC_QP_ACCEPT
+ * @out_max_reject_data: maximum private data of a reject, in bytes
+ * @out_active_mtu: current MTU of the first port: bytes of data in a packet
  * @__reserved: Must be 0
  */
 struct dapx_query_device {
@@ -281,10 +282,11 @@ enum dapx_query_flags {
  * @size: sizeof(struct dapx_query_object)
  * @flags: enum dapx_query_flags
  * @handle: the object; with DAPX_QUERY_NEXT: any number
- * @type: enum dapx_object_type; others are passed over (ENOENT without NEXT)
+ * @type: enum dapx_object_type; objects of other classes are skipped (ENOENT without
+ *	DAPX_QUERY_NEXT)
  * @out_handle: the object
  * @out_type: its class
- * @out_users: objects that keep it from being freed
+ * @out_users: number of objects that keep it from being freed
  * @out_state: endpoint: enum dapx_ep_state; CM id: enum dapx_cm_state; else 0
  * @out_user_data: as given at its creation
  */
@@ -304,10 +306,10 @@ struct dapx_query_object {
 
 /**
  * enum dapx_free_flags - dapx_free.flags
- * @DAPX_FREE_NOWAIT: CM ids: EBUSY instead of a wait for acknowledgements
- * @DAPX_FREE_DISCARD: CM ids: without acknowledgements. In one step no event of the id
- *	comes any more, and what waits for room in its EVD is dropped; what is in the
- *	ring can still be read, and is to be ignored
+ * @DAPX_FREE_NOWAIT: CM ids: return EBUSY instead of waiting for acknowledgements
+ * @DAPX_FREE_DISCARD: CM ids: do not require acknowledgements. In one step, the id stops
+ *	delivering events, and its events that wait for room in the EVD are dropped. Events
+ *	in the ring can still be read, and should be ignored
  */
 enum dapx_free_flags {
 	DAPX_FREE_NOWAIT = 1 << 0,
@@ -319,23 +321,22 @@ enum dapx_free_flags {
  * @size: sizeof(struct dapx_free)
  * @flags: enum dapx_free_flags
  * @handle: the object
- * @type: its class; DAPX_OBJECT_ANY for whatever it is
+ * @type: its class; DAPX_OBJECT_ANY for any class
  *
- * EBUSY while other objects use it. When it returns 0 the handle is invalid
- * and the device no longer touches what belonged to it.
+ * EBUSY while other objects use the object. When the call returns 0, the handle is invalid,
+ * and the device no longer accesses what belonged to the object.
  *
- * MR, RMR: the keys are dead and not one byte changes any more. An MR is in use
- * while a window of it is bound, or a bind of one waits in a request queue. An
- * RMR can be freed always; a bind of it that still waits then binds nothing.
+ * MR, RMR: the keys are dead, and not one byte changes any more. An MR is in use while a
+ * window of it is bound, or while a bind of one waits in a request queue. An RMR can always
+ * be freed; a bind of it that still waits then binds nothing.
  *
  * EP: EBADFD in the states RESERVED, PASSIVE_CONNECTION_PENDING and
- * TENTATIVE_CONNECTION_PENDING; in all others a set-up is aborted, a connection
- * is broken, and no further event of it appears.
+ * TENTATIVE_CONNECTION_PENDING. In all others, a connection set-up is aborted, a connection is
+ * broken, and no further event of the endpoint appears.
  *
- * CM: cancels what is outstanding; a request is rejected, and so are those that
- * wait on a listener and were not taken. EBUSY while an endpoint is attached.
- * While events of it are not acknowledged the call waits; EINTR leaves the id as
- * it was.
+ * CM: cancels pending operations. A connection request is rejected; so are all requests that
+ * wait on a listener and were not taken. EBUSY while an endpoint is attached. The call waits
+ * until the id's events are acknowledged; EINTR leaves the id unchanged.
  */
 struct dapx_free {
 	__u32 size;
@@ -349,12 +350,12 @@ struct dapx_free {
 /**
  * DOC: Rings
  *
- * A ring is memory of the module that the process maps. Its layout is the
- * kernel's choice: offsets come back from the create command. Indices are
- * free-running 32-bit counters: @head is moved by the consumer, @tail by the
- * producer, both with release semantics and read with acquire semantics; the
- * entry of index i is at entries_off + (i % depth) * stride. More than @depth
- * entries between head and tail break the object that owns the ring.
+ * A ring is memory of the module that the process maps. The kernel chooses its layout;
+ * the create command returns the offsets. Indices are free-running 32-bit counters. The
+ * consumer moves @head, the producer moves @tail; both are stored with release semantics,
+ * and loaded with acquire semantics. The entry with index i is at entries_off + (i %
+ * depth) * stride. If head and tail are more than @depth entries apart, the object that
+ * owns the ring is broken.
  */
 
 /**
@@ -367,8 +368,8 @@ struct dapx_free {
  * @entries_off: first entry
  * @stride: bytes from one entry to the next
  * @depth: entries, a power of two
- * @arm_off: EVD rings: __u32, written by the process to be told of the next event by
- *	an eventfd with DAPX_EVENTFD_ONCE; 0 where there is none
+ * @arm_off: EVD rings: __u32, written by the process to have the next event signal an
+ *	eventfd with DAPX_EVENTFD_ONCE; 0 for rings that have no such word
  */
 struct dapx_ring_layout {
 	__aligned_u64 mmap_offset;
@@ -384,15 +385,15 @@ struct dapx_ring_layout {
 
 /**
  * enum dapx_ring_flags - The flags word of a ring
- * @DAPX_RING_BUSY: work rings: the kernel will look at the ring again by itself,
- *	so that DAPX_DOORBELL is not needed: at the next completion, or, if the
- *	process has several events unread, within 100 microseconds. Needs a
- *	full barrier between moving the tail and reading this
- * @DAPX_RING_BACKLOG: EVD rings: events wait in the kernel for room, or to be
- *	asked for; DAPX_DOORBELL on the EVD moves them. Needs a full barrier
- *	between moving the head and reading this
- * @DAPX_RING_DEAD: nobody looks at this ring any more: its object was freed, the
- *	device is gone, or the indices were impossible
+ * @DAPX_RING_BUSY: work rings: the kernel will look at the ring again by itself, so
+ *	DAPX_DOORBELL is not needed. It does so at the next completion or, if the process
+ *	has several unread events, within 100 microseconds. The process needs a full barrier
+ *	between moving the tail and reading this flag
+ * @DAPX_RING_BACKLOG: EVD rings: events wait in the kernel, for room or to be fetched;
+ *	DAPX_DOORBELL on the EVD moves them into the ring. The process needs a full barrier
+ *	between moving the head and reading this flag
+ * @DAPX_RING_DEAD: the kernel no longer uses this ring: its object was freed, the device
+ *	was removed, or the indices were impossible
  */
 enum dapx_ring_flags {
 	DAPX_RING_BUSY = 1 << 0,
@@ -404,7 +405,7 @@ enum dapx_ring_flags {
  * enum dapx_doorbell_flags - dapx_doorbell.flags
  * @DAPX_DOORBELL_SEND: endpoint: requests were published
  * @DAPX_DOORBELL_RECV: endpoint or SRQ: receives were published
- * @DAPX_DOORBELL_EVENTS: EVD: there is room for events that wait
+ * @DAPX_DOORBELL_EVENTS: EVD: there is room for waiting events
  */
 enum dapx_doorbell_flags {
 	DAPX_DOORBELL_SEND = 1 << 0,
@@ -415,13 +416,12 @@ enum dapx_doorbell_flags {
 /**
  * struct dapx_doorbell - ioctl(DAPX_DOORBELL): look at a ring
  * @size: sizeof(struct dapx_doorbell)
- * @flags: enum dapx_doorbell_flags, at least one, fitting the object
+ * @flags: enum dapx_doorbell_flags, at least one, matching the object's class
  * @handle: an endpoint, an SRQ or an EVD
  * @__reserved: Must be 0
  *
- * EBADFD: requests on an endpoint that is not connected and was not (they stay
- * in the ring). What is wrong with a single work request is told by its
- * completion, never here.
+ * EBADFD: requests on an endpoint that is not connected and has not been (they stay in
+ * the ring). An error of a single work request is reported by its completion, never here.
  */
 struct dapx_doorbell {
 	__u32 size;
@@ -436,7 +436,7 @@ struct dapx_doorbell {
  * struct dapx_pd_create - ioctl(DAPX_PD_CREATE): make a protection domain
  * @size: sizeof(struct dapx_pd_create)
  * @flags: Must be 0
- * @user_data: given back by queries
+ * @user_data: returned by queries
  * @out_pd: handle
  * @__reserved: Must be 0
  */
@@ -452,7 +452,7 @@ struct dapx_pd_create {
 
 /**
  * enum dapx_access - Rights on memory; local reading is always allowed
- * @DAPX_ACCESS_LOCAL_WRITE: receives, reads and atomics may put data here
+ * @DAPX_ACCESS_LOCAL_WRITE: receives, reads and atomics may write data here
  * @DAPX_ACCESS_REMOTE_WRITE: peers may write; needs LOCAL_WRITE
  * @DAPX_ACCESS_REMOTE_READ: peers may read
  * @DAPX_ACCESS_REMOTE_ATOMIC: peers may use atomics; needs LOCAL_WRITE
@@ -466,9 +466,9 @@ enum dapx_access {
 
 /**
  * enum dapx_mr_flags - dapx_mr_create.flags, dapx_mr_modify.flags
- * @DAPX_MR_XRC: also for XRC: for receives of its SRQs, requests of its endpoints,
- *	and for peers by way of an SRQ of the same PD. The pages are pinned a
- *	second time, and count twice
+ * @DAPX_MR_XRC: use the MR for XRC, too: for receives of XRC SRQs, for requests of XRC
+ *	endpoints, and for access by peers through an XRC SRQ of the same PD. The pages
+ *	are pinned a second time, and count twice
  */
 enum dapx_mr_flags {
 	DAPX_MR_XRC = 1 << 0,
@@ -482,12 +482,12 @@ enum dapx_mr_flags {
  * @access: enum dapx_access
  * @addr: start of the range in the caller's address space
  * @length: bytes, not 0
- * @user_data: given back by queries
+ * @user_data: returned by queries
  * @out_mr: handle; work requests name memory by it
  * @out_rkey: what a peer needs, with the address; 0 without remote rights
  *
- * The pages are pinned and count against RLIMIT_MEMLOCK. EFAULT: not all of the
- * range is mapped; EACCES: it is mapped with less than the rights ask for.
+ * The pages are pinned and count against RLIMIT_MEMLOCK. EFAULT: not all of the range is
+ * mapped. EACCES: it is not mapped with the rights that @access needs.
  */
 struct dapx_mr_create {
 	__u32 size;
@@ -504,15 +504,16 @@ struct dapx_mr_create {
 #define DAPX_MR_CREATE _IO(DAPX_TYPE, DAPX_CMD_MR_CREATE)
 
 /**
- * struct dapx_mr_modify - ioctl(DAPX_MR_MODIFY): use an MR for more
+ * struct dapx_mr_modify - ioctl(DAPX_MR_MODIFY): add uses to an MR
  * @size: sizeof(struct dapx_mr_modify)
- * @flags: enum dapx_mr_flags: what the MR gets, at least one; what it has already
- *	has no effect, and what it has it keeps
+ * @flags: enum dapx_mr_flags: flags to add, at least one. A flag that the MR has already
+ *	has no effect; none is removed
  * @mr: handle, which stays the same, as do the keys
  * @__reserved: Must be 0
  *
- * Errors as of DAPX_MR_CREATE: what is pinned for XRC are the pages that are mapped
- * in the MR's range now. Work requests published when it has returned find it so.
+ * Fails as DAPX_MR_CREATE does: the pages pinned for XRC are those that are mapped in the
+ * MR's range now. Work requests that are published after the call has returned can use
+ * it.
  */
 struct dapx_mr_modify {
 	__u32 size;
@@ -525,12 +526,12 @@ struct dapx_mr_modify {
 
 /**
  * enum dapx_event_type - dapx_event.type
- * @DAPX_EVENT_COMPLETION: a work request ended: @completion
- * @DAPX_EVENT_CONNECTION: of an endpoint's connection: @connection
- * @DAPX_EVENT_CONNECT_REQUEST: a peer asks for a connection: @request
- * @DAPX_EVENT_CM: of a CM id without an endpoint: @cm
- * @DAPX_EVENT_ASYNC: asynchronous: @async
- * @DAPX_EVENT_SOFTWARE: put there by DAPX_EVD_POST: @software
+ * @DAPX_EVENT_COMPLETION: a work request completed: @completion
+ * @DAPX_EVENT_CONNECTION: an event of an endpoint's connection: @connection
+ * @DAPX_EVENT_CONNECT_REQUEST: a peer requests a connection: @request
+ * @DAPX_EVENT_CM: an event of a CM id without an endpoint: @cm
+ * @DAPX_EVENT_ASYNC: an asynchronous event: @async
+ * @DAPX_EVENT_SOFTWARE: posted by DAPX_EVD_POST: @software
  */
 enum dapx_event_type {
 	DAPX_EVENT_COMPLETION = 1,
@@ -542,22 +543,23 @@ enum dapx_event_type {
 };
 
 /**
- * enum dapx_status - How a work request ended
+ * enum dapx_status - Outcome of a work request
  * @DAPX_STATUS_SUCCESS: done
- * @DAPX_STATUS_FLUSHED: the endpoint was, or went, out of service. A request: unknown;
- *	the peer may have it, whole or in part. A receive: no message is in it
- * @DAPX_STATUS_LOCAL_LENGTH: message and buffer do not fit together
- * @DAPX_STATUS_LOCAL_OPERATION: a malformed request
- * @DAPX_STATUS_LOCAL_PROTECTION: memory that is not registered, or not for this
- * @DAPX_STATUS_BAD_RESPONSE: the peer's answer makes no sense
- * @DAPX_STATUS_REMOTE_ACCESS: the peer does not give this access to its memory
- * @DAPX_STATUS_REMOTE_INVALID: the peer calls the request invalid
- * @DAPX_STATUS_REMOTE_OPERATION: the peer could not carry it out
- * @DAPX_STATUS_TRANSPORT: no answer after all retries; the peer may have it all the same
- * @DAPX_STATUS_RECEIVER_NOT_READY: the peer had no receive posted, to the last try
- * @DAPX_STATUS_GENERAL: anything else
- * @DAPX_STATUS_REMOTE_QUEUE: XRC: the peer has no SRQ of this number, or not any more,
- *	as its owner has freed it or died
+ * @DAPX_STATUS_FLUSHED: the connection has ended. The outcome of a request is unknown: the
+ *	peer may have received all, some or none of it. A receive contains no message
+ * @DAPX_STATUS_LOCAL_LENGTH: the lengths of message and buffer do not match
+ * @DAPX_STATUS_LOCAL_OPERATION: malformed request
+ * @DAPX_STATUS_LOCAL_PROTECTION: the memory is not registered, or not for this use
+ * @DAPX_STATUS_BAD_RESPONSE: invalid response from the peer
+ * @DAPX_STATUS_REMOTE_ACCESS: the peer's memory does not permit this access
+ * @DAPX_STATUS_REMOTE_INVALID: the peer refused the request as invalid
+ * @DAPX_STATUS_REMOTE_OPERATION: the peer could not carry out the request
+ * @DAPX_STATUS_TRANSPORT: no response after all retries; the peer may have received
+ *	the message nevertheless
+ * @DAPX_STATUS_RECEIVER_NOT_READY: the peer had no receive posted, even at the last retry
+ * @DAPX_STATUS_GENERAL: any other error
+ * @DAPX_STATUS_REMOTE_QUEUE: XRC: the peer has no SRQ with this number, perhaps because its
+ *	owner has freed it or died
  */
 enum dapx_status {
 	DAPX_STATUS_SUCCESS = 0,
@@ -580,12 +582,13 @@ enum dapx_status {
  * @DAPX_OP_SEND: send
  * @DAPX_OP_SEND_IMM: send with immediate data
  * @DAPX_OP_RDMA_WRITE: write to the peer's memory
- * @DAPX_OP_RDMA_WRITE_IMM: the same, and take a receive to say so
+ * @DAPX_OP_RDMA_WRITE_IMM: the same, and complete a receive of the peer with immediate
+ *	data
  * @DAPX_OP_RDMA_READ: read from the peer's memory
  * @DAPX_OP_COMPARE_SWAP: atomic on 8 bytes of the peer's memory
  * @DAPX_OP_FETCH_ADD: atomic on 8 bytes of the peer's memory
  * @DAPX_OP_RECV: completions only: a receive
- * @DAPX_OP_RECV_RDMA_IMM: completions only: a receive taken by RDMA_WRITE_IMM
+ * @DAPX_OP_RECV_RDMA_IMM: completions only: a receive consumed by RDMA_WRITE_IMM
  * @DAPX_OP_RMR_BIND: completions only: a DAPX_RMR_BIND
  */
 enum dapx_opcode {
@@ -604,8 +607,9 @@ enum dapx_opcode {
 /**
  * enum dapx_completion_flags - dapx_event.completion.flags
  * @DAPX_COMPLETION_IMM: @imm_data is valid
- * @DAPX_COMPLETION_SRQ: @srq is valid: the receive was one of that SRQ
- * @DAPX_COMPLETION_XRC: @qp_num is valid: the XRC receive queue pair by which it came
+ * @DAPX_COMPLETION_SRQ: @srq is valid: the receive came from that SRQ
+ * @DAPX_COMPLETION_XRC: @qp_num is valid: the XRC receive queue pair that the message
+ *	arrived on
  */
 enum dapx_completion_flags {
 	DAPX_COMPLETION_IMM = 1 << 0,
@@ -615,16 +619,18 @@ enum dapx_completion_flags {
 
 /**
  * enum dapx_connection_event - dapx_event.connection.what
- * @DAPX_CONNECTION_ESTABLISHED: connected; no receive of the connection completes
- *	before this is in its EVD
- * @DAPX_CONNECTION_PEER_REJECTED: the consumer on the other side said no
- * @DAPX_CONNECTION_NON_PEER_REJECTED: nobody listens, or not there
- * @DAPX_CONNECTION_ACCEPT_ERROR: an accepted connection did not come about
+ * @DAPX_CONNECTION_ESTABLISHED: connected; no receive of the connection completes before
+ *	this event is in its EVD
+ * @DAPX_CONNECTION_PEER_REJECTED: the peer's consumer rejected the request
+ * @DAPX_CONNECTION_NON_PEER_REJECTED: rejected, but not by the peer's consumer: there is no
+ *	listener at this address and port
+ * @DAPX_CONNECTION_ACCEPT_ERROR: the request was accepted, but the connection was not
+ *	established
  * @DAPX_CONNECTION_DISCONNECTED: ended by a disconnect of either side
- * @DAPX_CONNECTION_BROKEN: ended by an error; some of what was under way may be flushed
- *	after it
+ * @DAPX_CONNECTION_BROKEN: ended by an error; some work in flight may still be flushed after
+ *	this event
  * @DAPX_CONNECTION_TIMED_OUT: no answer in time
- * @DAPX_CONNECTION_UNREACHABLE: no way to the address
+ * @DAPX_CONNECTION_UNREACHABLE: there is no route to the address
  */
 enum dapx_connection_event {
 	DAPX_CONNECTION_ESTABLISHED = 1,
@@ -639,13 +645,14 @@ enum dapx_connection_event {
 
 /**
  * enum dapx_cm_event - dapx_event.cm.what
- * @DAPX_CM_ADDR_RESOLVED: the address is known, and is reached by this device
- * @DAPX_CM_ADDR_ERROR: it is not; @error says why
+ * @DAPX_CM_ADDR_RESOLVED: the address is resolved, and can be reached through this device
+ * @DAPX_CM_ADDR_ERROR: it cannot; @error says why
  * @DAPX_CM_ROUTE_RESOLVED: ready for DAPX_EP_CONNECT
  * @DAPX_CM_ROUTE_ERROR: no route; @error says why
- * @DAPX_CM_REQUEST_ENDED: a request that was taken: its peer gave up before it was
- *	answered; it can only be freed. @error: ECONNREFUSED: the peer withdrew it;
- *	ETIMEDOUT: the peer is not heard any more; ECONNABORTED: else
+ * @DAPX_CM_REQUEST_ENDED: the peer of a request that was taken gave up before it was
+ *	answered; the id can only be freed. @error: ECONNREFUSED: the peer withdrew the
+ *	request; ETIMEDOUT: the peer does not respond any more; ECONNABORTED: any other
+ *	cause
  */
 enum dapx_cm_event {
 	DAPX_CM_ADDR_RESOLVED = 1,
@@ -657,18 +664,21 @@ enum dapx_cm_event {
 
 /**
  * enum dapx_async_event - dapx_event.async.what
- * @DAPX_ASYNC_DEVICE_REMOVED: the device is gone; the last event of every EVD (of
- *	one without room, DAPX_RING_DEAD is all that tells)
+ * @DAPX_ASYNC_DEVICE_REMOVED: the device was removed; the last event of every EVD (if the
+ *	ring has no room, only DAPX_RING_DEAD reports it)
  * @DAPX_ASYNC_PORT_ACTIVE: a port came up: @port
  * @DAPX_ASYNC_PORT_ERROR: a port went down: @port
- * @DAPX_ASYNC_EP_ERROR: the device gave up an endpoint: @handle
- * @DAPX_ASYNC_SRQ_ERROR: an SRQ is out of service: @handle. @error: EACCES: the memory
- *	of its receive @wr_id is not registered, or not for this; EINVAL: that receive is
- *	malformed; EBADMSG: the ring's indices are impossible; EIO: the device gave it up
+ * @DAPX_ASYNC_EP_ERROR: the device reported a fatal error of an endpoint: @handle
+ * @DAPX_ASYNC_SRQ_ERROR: an SRQ is out of service: @handle. @error: EACCES: the memory of its
+ *	receive @wr_id is not registered, or not for this use; EINVAL: that receive is
+ *	malformed; EBADMSG: the ring's indices are impossible; EIO: the device reported a
+ *	fatal error
  * @DAPX_ASYNC_SRQ_LIMIT: an SRQ has fewer receives than its limit: @handle
- * @DAPX_ASYNC_XRC_QP_ESTABLISHED: a receive queue pair got its first message: @qp_num
- * @DAPX_ASYNC_XRC_QP_DISCONNECTED: its peer ended the connection: @qp_num
- * @DAPX_ASYNC_XRC_QP_ERROR: its connection ended by an error: @qp_num
+ * @DAPX_ASYNC_XRC_QP_ESTABLISHED: a receive queue pair received its first message: @qp_num
+ * @DAPX_ASYNC_XRC_QP_DISCONNECTED: the peer of a receive queue pair ended the connection:
+ *	@qp_num
+ * @DAPX_ASYNC_XRC_QP_ERROR: the connection of a receive queue pair ended with an error:
+ *	@qp_num
  */
 enum dapx_async_event {
 	DAPX_ASYNC_DEVICE_REMOVED = 1,
@@ -685,18 +695,19 @@ enum dapx_async_event {
 /**
  * struct dapx_event - An entry of an EVD ring
  * @type: enum dapx_event_type
- * @handle: the object that it is about; 0 for none. A receive of an XRC SRQ: that
- * @user_data: of that object
- * @completion: a work request ended; all but @wr_id, @status and @opcode is
- *	valid only with success, @flags included. @opcode: that of the request, however
- *	it ended; a receive that failed is DAPX_OP_RECV. @byte_len: bytes that were
- *	received; of other requests those of their segments, or inline
- * @connection: @error: a negative errno, or 0; private data: DAPX_EP_QUERY
- * @request: @cm: handle of the request; @ep: endpoint reserved or made for it,
- *	or 0; private data and addresses: DAPX_CM_QUERY
+ * @handle: the object that the event is about; 0 for none. For a receive of an XRC SRQ, that
+ *	SRQ
+ * @user_data: the user data of that object
+ * @completion: a work request completed. Only @wr_id, @status and @opcode are valid unless it
+ *	succeeded; not even @flags. @opcode: that of the request, whatever its outcome; for a
+ *	failed receive DAPX_OP_RECV. @byte_len: bytes received; for other requests, the bytes
+ *	of their segments or inline data
+ * @connection: @error: a negative errno, or 0; DAPX_EP_QUERY returns the private data
+ * @request: @cm: handle of the request; @ep: endpoint reserved or made for it, or 0;
+ *	DAPX_CM_QUERY returns the private data and the addresses
  * @cm: @error: a negative errno, or 0
- * @async: @port: from 1; @qp_num: of XRC receive queue pairs; @error: of
- *	DAPX_ASYNC_SRQ_ERROR: a negative errno; 0 of older modules
+ * @async: @port: from 1; @qp_num: for XRC receive queue pairs; @error: for
+ *	DAPX_ASYNC_SRQ_ERROR a negative errno; older modules: 0
  * @software: as posted
  * @__reserved: zero
  */
@@ -744,7 +755,7 @@ struct dapx_event {
 
 /**
  * enum dapx_evd_flags - dapx_evd_create.flags
- * @DAPX_EVD_ASYNC: gets the asynchronous events of the device's ports
+ * @DAPX_EVD_ASYNC: receives the asynchronous events of the device's ports
  */
 enum dapx_evd_flags {
 	DAPX_EVD_ASYNC = 1 << 0,
@@ -754,14 +765,14 @@ enum dapx_evd_flags {
  * struct dapx_evd_create - ioctl(DAPX_EVD_CREATE): make an event ring
  * @size: sizeof(struct dapx_evd_create)
  * @flags: enum dapx_evd_flags
- * @depth: entries, rounded up to a power of two. Events beyond it are not lost:
- *	they wait in the kernel; asynchronous ones of one object (or of the ports) and
- *	kind as one event, which tells of the last
+ * @depth: entries, rounded up to a power of two. Further events are not lost: they wait
+ *	in the kernel. Asynchronous events of the same kind and object (or of the ports)
+ *	wait as one event, which reports the last
  * @__reserved: Must be 0
- * @user_data: given back by queries
+ * @user_data: returned by queries
  * @out_evd: handle
  * @__reserved2: Must be 0
- * @out_ring: where the ring is
+ * @out_ring: layout of the ring
  */
 struct dapx_evd_create {
 	__u32 size;
@@ -778,10 +789,10 @@ struct dapx_evd_create {
 
 /**
  * enum dapx_wait_flags - dapx_evd_wait.flags
- * @DAPX_WAIT_SOLICITED: receives count only if their sender asked for attention
+ * @DAPX_WAIT_SOLICITED: receives count only if their message was solicited
  *	(DAPX_SEND_SOLICITED) or if they failed; needs endpoints made with
- *	DAPX_EP_SOLICITED. While others wait for any event of the EVD, or it has
- *	an eventfd, any receive counts
+ *	DAPX_EP_SOLICITED. While another thread waits for any event of the EVD, or the EVD
+ *	has an eventfd, every receive counts
  */
 enum dapx_wait_flags {
 	DAPX_WAIT_SOLICITED = 1 << 0,
@@ -792,12 +803,13 @@ enum dapx_wait_flags {
  * @size: sizeof(struct dapx_evd_wait)
  * @flags: enum dapx_wait_flags
  * @evd: handle
- * @threshold: so many events, 1 to the depth; 1 with DAPX_WAIT_SOLICITED
+ * @threshold: number of events to wait for, from 1 to the depth; 1 with
+ *	DAPX_WAIT_SOLICITED
  * @deadline: when to give up; DAPX_NO_DEADLINE for never
  * @out_events: events in the ring now; also valid with ETIMEDOUT and EINTR
  * @__reserved: Must be 0
  *
- * Any number of threads may wait. Nothing is taken out of the ring.
+ * Any number of threads may wait. The call takes no event out of the ring.
  */
 struct dapx_evd_wait {
 	__u32 size;
@@ -819,9 +831,9 @@ struct dapx_evd_wait {
  * @depth: new number of entries, not less than the events in the ring (EBUSY)
  * @out_ring: the new ring, with the same indices; the unread events are in it
  *
- * The caller must not consume from the old ring meanwhile, nor arm it. Its mapping
- * stays valid, marked DAPX_RING_DEAD, until it is unmapped. What was armed is armed
- * in the new ring.
+ * The caller must not consume from the old ring or arm it during the call. The old ring's
+ * mapping stays valid, marked DAPX_RING_DEAD, until it is unmapped. If the old ring was
+ * armed, the new ring is.
  */
 struct dapx_evd_resize {
 	__u32 size;
@@ -835,11 +847,11 @@ struct dapx_evd_resize {
 
 /**
  * enum dapx_eventfd_flags - dapx_evd_eventfd.flags
- * @DAPX_EVENTFD_ONCE: signalled only by an event that finds the ring armed, which it
- *	is no more then. To arm it the process writes 1 at
- *	dapx_ring_layout.arm_off; then, behind a full barrier, it looks for events:
- *	the next one signals, those that are there already do not. After each signal
- *	it has to be armed again. Any number but 0 counts as 1
+ * @DAPX_EVENTFD_ONCE: signalled only by an event that finds the ring armed, which disarms
+ *	it. To arm the ring, the process writes 1 at dapx_ring_layout.arm_off; then, after
+ *	a full barrier, it looks for events: the next one signals, those already in the
+ *	ring do not. After each signal, the ring has to be armed again. Any value but 0
+ *	counts as 1
  */
 enum dapx_eventfd_flags {
 	DAPX_EVENTFD_ONCE = 1 << 0,
@@ -850,8 +862,8 @@ enum dapx_eventfd_flags {
  * @size: sizeof(struct dapx_evd_eventfd)
  * @flags: enum dapx_eventfd_flags
  * @evd: handle
- * @fd: an eventfd(2), signalled once for each event from now on; -1 for none.
- *	Replaces the one before
+ * @fd: an eventfd(2), signalled once for each event from now on; -1 for none. Replaces
+ *	the previous one
  */
 struct dapx_evd_eventfd {
 	__u32 size;
@@ -863,12 +875,12 @@ struct dapx_evd_eventfd {
 #define DAPX_EVD_EVENTFD _IO(DAPX_TYPE, DAPX_CMD_EVD_EVENTFD)
 
 /**
- * struct dapx_evd_post - ioctl(DAPX_EVD_POST): put in a software event
+ * struct dapx_evd_post - ioctl(DAPX_EVD_POST): post a software event
  * @size: sizeof(struct dapx_evd_post)
  * @flags: Must be 0
  * @evd: handle
  * @__reserved: Must be 0
- * @data: comes back in dapx_event.software
+ * @data: returned in dapx_event.software
  *
  * EAGAIN: the ring is full.
  */
@@ -884,7 +896,7 @@ struct dapx_evd_post {
 
 /**
  * struct dapx_sge - A segment of memory
- * @mr: handle of the MR; its PD is the endpoint's (or the SRQ's)
+ * @mr: handle of an MR of the endpoint's (or the SRQ's) PD
  * @length: bytes
  * @addr: address in the process
  */
@@ -896,12 +908,12 @@ struct dapx_sge {
 
 /**
  * enum dapx_send_flags - dapx_send_wr.flags
- * @DAPX_SEND_SIGNALED: a completion event also when it succeeds (failures
+ * @DAPX_SEND_SIGNALED: deliver a completion event also when the request succeeds (failures
  *	always have one)
- * @DAPX_SEND_SOLICITED: asks for the peer's attention
- * @DAPX_SEND_FENCE: starts after earlier reads and atomics have ended
- * @DAPX_SEND_INLINE: @inline_len bytes of data stand in the entry, in place of
- *	segments; writes and sends only
+ * @DAPX_SEND_SOLICITED: mark the message as solicited, to wake a DAPX_WAIT_SOLICITED waiter
+ * @DAPX_SEND_FENCE: start only after earlier reads and atomics have completed
+ * @DAPX_SEND_INLINE: the entry contains @inline_len bytes of data instead of segments; writes
+ *	and sends only
  */
 enum dapx_send_flags {
 	DAPX_SEND_SIGNALED = 1 << 0,
@@ -912,22 +924,22 @@ enum dapx_send_flags {
 
 /**
  * struct dapx_send_wr - An entry of an endpoint's request ring
- * @wr_id: comes back in the completion
+ * @wr_id: returned in the completion
  * @opcode: enum dapx_opcode
- * @num_sge: segments behind this header
+ * @num_sge: number of segments after this header
  * @flags: enum dapx_send_flags
- * @remote_srqn: endpoints with DAPX_EP_XRC: number of the peer's SRQ, for each
- *	operation, not 0; of others: must be 0
+ * @remote_srqn: endpoints with DAPX_EP_XRC: number of the peer's SRQ, for every operation,
+ *	not 0; other endpoints: must be 0
  * @remote_addr: RDMA and atomics: address in the peer
  * @rkey: RDMA and atomics: the peer's key
- * @inline_len: with DAPX_SEND_INLINE: bytes behind this header; else 0
- * @compare_add: atomics: what is compared, or added
+ * @inline_len: with DAPX_SEND_INLINE: bytes after this header; else 0
+ * @compare_add: atomics: the value to compare with, or to add
  * @swap: compare-and-swap: the new value
- * @imm_data: with immediate data: it, in the sender's byte order of choice
+ * @imm_data: immediate data, in a byte order of the sender's choice
  * @__reserved: Must be 0
  *
- * Segments (or inline data) follow at once. Members that an operation has no
- * use for are not looked at.
+ * Segments (or inline data) follow immediately. Members that an operation does not use are
+ * ignored.
  */
 struct dapx_send_wr {
 	__aligned_u64 wr_id;
@@ -952,8 +964,8 @@ struct dapx_send_wr {
 
 /**
  * struct dapx_recv_wr - An entry of a receive ring
- * @wr_id: comes back in the completion
- * @num_sge: segments behind this header
+ * @wr_id: returned in the completion
+ * @num_sge: number of segments after this header
  * @flags: Must be 0
  */
 struct dapx_recv_wr {
@@ -969,18 +981,18 @@ struct dapx_recv_wr {
  * @pd: protection domain of its receives
  * @depth: receives, rounded up to a power of two
  * @max_sge: segments of a receive, at least 1
- * @xrcd: the XRC domain that it belongs to; 0: a plain one, for endpoints
- * @evd: its asynchronous events, and with @xrcd its completions; a plain one may
- *	have none: 0
+ * @xrcd: the XRC domain that it belongs to; 0 for a plain SRQ, for endpoints
+ * @evd: receives its asynchronous events and, with @xrcd, its completions; 0 for none, for a
+ *	plain SRQ only
  * @out_srq: handle
- * @out_srq_num: with @xrcd: its number, 24 bits, of which the device has no other
- *	and which is not soon used again; else 0
- * @async_evd: its asynchronous events, in place of @evd; 0: @evd
- * @user_data: given back by queries; comes with each completion of an XRC SRQ
+ * @out_srq_num: with @xrcd: its number, 24 bits, unique on the device and not reused soon;
+ *	else 0
+ * @async_evd: receives its asynchronous events instead of @evd; 0 for @evd
+ * @user_data: returned by queries, and in each completion of an XRC SRQ
  * @out_ring: its receive ring, of struct dapx_recv_wr
  *
- * Receives of an XRC SRQ name memory that was registered with DAPX_MR_XRC. They need
- * no doorbell: each is looked at when a message needs it.
+ * Receives of an XRC SRQ name memory that was registered with DAPX_MR_XRC. They need no
+ * doorbell: the module reads a receive when a message needs it.
  */
 struct dapx_srq_create {
 	__u32 size;
@@ -1004,7 +1016,7 @@ struct dapx_srq_create {
  * @size: sizeof(struct dapx_srq_modify)
  * @flags: Must be 0
  * @srq: handle
- * @limit: DAPX_ASYNC_SRQ_LIMIT comes, once, when a message has taken a receive and
+ * @limit: DAPX_ASYNC_SRQ_LIMIT is delivered, once, when a message has taken a receive and
  *	fewer than this are left; at most the depth; 0 for never
  *
  * EBADFD: the SRQ has no EVD for it.
@@ -1024,12 +1036,12 @@ struct dapx_srq_modify {
  * @flags: Must be 0
  * @srq: handle
  * @out_pd: handle
- * @out_xrcd: handle; 0 for a plain one
+ * @out_xrcd: handle; 0 for a plain SRQ
  * @out_evd: handle; 0 for none
  * @out_srq_num: as from DAPX_SRQ_CREATE
  * @out_depth: receives that the ring holds
  * @out_max_sge: segments of a receive
- * @out_limit: 0: none, or the event has come
+ * @out_limit: 0 if none is set, or if the event has been delivered
  * @out_async_evd: handle; 0 for none
  * @__reserved: Must be 0
  */
@@ -1052,15 +1064,15 @@ struct dapx_srq_query {
 
 /**
  * enum dapx_ep_state - An endpoint's state (DAT's names)
- * @DAPX_EP_UNCONNECTED: fresh, or reset
+ * @DAPX_EP_UNCONNECTED: new, or reset
  * @DAPX_EP_RESERVED: a listener holds it for its first request
- * @DAPX_EP_PASSIVE_PENDING: a request came for it
+ * @DAPX_EP_PASSIVE_PENDING: a request arrived for it
  * @DAPX_EP_ACTIVE_PENDING: connecting
  * @DAPX_EP_TENTATIVE_PENDING: made by the module for a request
  * @DAPX_EP_COMPLETION_PENDING: accepted, not yet connected
  * @DAPX_EP_CONNECTED: connected
  * @DAPX_EP_DISCONNECT_PENDING: disconnecting gracefully
- * @DAPX_EP_DISCONNECTED: was connected, or did not get there
+ * @DAPX_EP_DISCONNECTED: was connected, or failed to connect
  */
 enum dapx_ep_state {
 	DAPX_EP_UNCONNECTED = 0,
@@ -1076,13 +1088,12 @@ enum dapx_ep_state {
 
 /**
  * enum dapx_ep_flags - dapx_ep_attr.flags
- * @DAPX_EP_SOLICITED: its receives tell apart whether their sender asked for
- *	attention; needs DAPX_DEVICE_SOLICITED. The price: its receive EVD always
- *	shows DAPX_RING_BACKLOG, as other receives are fetched when they are
- *	asked for
- * @DAPX_EP_XRC: the sending side of XRC: its requests go to SRQs of the domain of the
- *	receive queue pair that it is connected with. It has no receives. Segments
- *	name memory that was registered with DAPX_MR_XRC
+ * @DAPX_EP_SOLICITED: distinguish receives of solicited messages; needs
+ *	DAPX_DEVICE_SOLICITED. The price: its receive EVD always shows DAPX_RING_BACKLOG, as
+ *	other receives are fetched only on request
+ * @DAPX_EP_XRC: the sending side of XRC: its requests go to SRQs of the domain to which the
+ *	peer's receive queue pair belongs. It has no receives. Segments name memory that was
+ *	registered with DAPX_MR_XRC
  */
 enum dapx_ep_flags {
 	DAPX_EP_SOLICITED = 1 << 0,
@@ -1093,12 +1104,10 @@ enum dapx_ep_flags {
  * struct dapx_ep_attr - The sizes of an endpoint
  * @flags: enum dapx_ep_flags
  * @send_depth: requests, rounded up to a power of two, at least 1
- * @recv_depth: receives, rounded up to a power of two; 0 with an SRQ or for
- *	none
+ * @recv_depth: receives, rounded up to a power of two; 0 for none, or with an SRQ
  * @max_send_sge: segments of a request
  * @max_recv_sge: segments of a receive
- * @max_inline: bytes of inline data; with @send_depth at most 4 MiB in all (else
- *	ENOMEM)
+ * @max_inline: bytes of inline data; times @send_depth, at most 4 MiB (else ENOMEM)
  * @max_rd_atomic: reads and atomics in flight as initiator
  * @max_dest_rd_atomic: the same as responder
  */
@@ -1118,21 +1127,21 @@ struct dapx_ep_attr {
  * @size: sizeof(struct dapx_ep_create)
  * @flags: Must be 0
  * @pd: protection domain
- * @srq: where receives come from, a plain one of the same PD; 0 for its own ring
- * @request_evd: completions of requests
- * @recv_evd: completions of receives; 0 if it has none
- * @connect_evd: events of its connection; 0 for nowhere: until DAPX_EP_MODIFY sets
- *	one, it can be connected by exchange of QP numbers only (else EBADFD)
- * @xrcd: with DAPX_EP_XRC: a domain that it keeps from being closed; or 0
+ * @srq: plain SRQ of the same PD that receives are taken from; 0 for the endpoint's own ring
+ * @request_evd: receives completions of requests
+ * @recv_evd: receives completions of receives; 0 if the endpoint has no receives
+ * @connect_evd: receives events of its connection; 0 for none: until DAPX_EP_MODIFY sets
+ *	one, the endpoint can be connected only by exchanging QP numbers (else EBADFD)
+ * @xrcd: with DAPX_EP_XRC: a domain that the endpoint keeps from being closed; or 0
  * @out_ep: handle
- * @async_evd: where DAPX_ASYNC_EP_ERROR goes; 0 for @connect_evd
- * @user_data: comes with each of its events
+ * @async_evd: receives DAPX_ASYNC_EP_ERROR; 0 for @connect_evd
+ * @user_data: returned in each of its events
  * @attr: sizes
  * @out_qp_num: the queue pair's number
- * @out_state_off: __u32 in the rings' mapping, enum dapx_ep_state, for reading
+ * @out_state_off: offset of a __u32 in the rings' mapping: enum dapx_ep_state, to be read only
  * @out_send_ring: requests, of struct dapx_send_wr
- * @out_recv_ring: receives, of struct dapx_recv_wr; depth 0 if there is none.
- *	Both rings are parts of one mapping
+ * @out_recv_ring: receives, of struct dapx_recv_wr; depth 0 if there is none. Both rings are
+ *	parts of one mapping
  */
 struct dapx_ep_create {
 	__u32 size;
@@ -1161,31 +1170,31 @@ struct dapx_ep_create {
  * @flags: Must be 0
  * @ep: handle
  * @out_state: enum dapx_ep_state
- * @out_pd: handle, 0 for none; so the following
+ * @out_pd: handle; 0 for none, as for the following
  * @out_srq: handle
  * @out_request_evd: handle
  * @out_recv_evd: handle
  * @out_connect_evd: handle
- * @out_cm: handle of the CM id that it was connected with, if the consumer has it
+ * @out_cm: handle of the CM id that it was connected with, if that is one of the consumer's
  * @out_user_data: as given
- * @out_attr: sizes, as they came out
+ * @out_attr: actual sizes
  * @out_qp_num: the queue pair's number; 0 while there is none
  * @out_remote_qp_num: the peer's; 0 while not connected
- * @out_requests: requests taken from the ring that have not ended
- * @out_receives: receives taken from the ring that have not ended
+ * @out_requests: requests taken from the ring that have not completed
+ * @out_receives: receives taken from the ring that have not completed
  * @out_state_off: as from DAPX_EP_CREATE, for an endpoint made by a listener
- * @out_private_data_len: bytes of private data that came with the last answer
- * @out_private_data: of the peer's accept or reject
+ * @out_private_data_len: bytes of private data of the peer's last accept or reject
+ * @out_private_data: private data of the peer's last accept or reject
  * @out_async_evd: handle, as given; 0 for @out_connect_evd
- * @out_local: own address; family 0 while not known
+ * @out_local: own address; family 0 while unknown
  * @out_remote: the peer's address
  * @out_send_ring: as from DAPX_EP_CREATE
  * @out_recv_ring: as from DAPX_EP_CREATE
- * @out_reject_reason: with DAPX_CONNECTION_PEER_REJECTED and _NON_PEER_REJECTED: the
- *	number that the peer's connection manager gives, see the InfiniBand
- *	specification (28: its consumer); over iWARP an errno
- * @out_rd_atomic: reads and atomics in flight as initiator, as agreed with the peer; 0
- *	while not connected. iWARP: as asked for
+ * @out_reject_reason: after DAPX_CONNECTION_PEER_REJECTED and _NON_PEER_REJECTED: the
+ *	reason code of the peer's connection manager, see the InfiniBand specification
+ *	(28: its consumer); over iWARP an errno
+ * @out_rd_atomic: reads and atomics in flight as initiator, as negotiated with the peer;
+ *	0 while not connected. iWARP: as requested
  * @out_dest_rd_atomic: the same as responder
  */
 struct dapx_ep_query {
@@ -1224,13 +1233,13 @@ struct dapx_ep_query {
  * enum dapx_ep_modify_mask - dapx_ep_modify.mask
  * @DAPX_EP_MODIFY_PD: @pd; UNCONNECTED or TENTATIVE only, before any receive is
  *	posted
- * @DAPX_EP_MODIFY_REQUEST_EVD: @request_evd; before the connection is answered
- * @DAPX_EP_MODIFY_RECV_EVD: @recv_evd; likewise, and only while no receive that was taken
- *	from the ring is with the device, nor an event of one waits for room in the old EVD
+ * @DAPX_EP_MODIFY_REQUEST_EVD: @request_evd; before the connection request is answered
+ * @DAPX_EP_MODIFY_RECV_EVD: @recv_evd; likewise, and only while the device has no receive that
+ *	was taken from the ring, and no event of one waits for room in the old EVD
  * @DAPX_EP_MODIFY_CONNECT_EVD: @connect_evd; likewise
  * @DAPX_EP_MODIFY_RD_ATOMIC: @max_rd_atomic and @max_dest_rd_atomic; likewise
  * @DAPX_EP_MODIFY_USER_DATA: @user_data; likewise
- * @DAPX_EP_MODIFY_QP: @qp; stands alone
+ * @DAPX_EP_MODIFY_QP: @qp; cannot be combined with others
  */
 enum dapx_ep_modify_mask {
 	DAPX_EP_MODIFY_PD = 1 << 0,
@@ -1243,13 +1252,13 @@ enum dapx_ep_modify_mask {
 };
 
 /**
- * enum dapx_qp_state - Steps of a connection by exchange of QP numbers
- * @DAPX_QP_RESET: of a receive queue pair that took no step yet; only told
+ * enum dapx_qp_state - Steps of connecting by exchanging QP numbers
+ * @DAPX_QP_RESET: a receive queue pair on which no step was taken yet; output only
  * @DAPX_QP_INIT: receives are taken from the ring; the endpoint stays
  *	UNCONNECTED
  * @DAPX_QP_RTR: messages are received; the endpoint is COMPLETION_PENDING
  * @DAPX_QP_RTS: ready to send; the endpoint is CONNECTED, without an event
- * @DAPX_QP_ERROR: of a receive queue pair whose connection has ended; only told
+ * @DAPX_QP_ERROR: a receive queue pair whose connection has ended; output only
  */
 enum dapx_qp_state {
 	DAPX_QP_RESET = 0,
@@ -1260,7 +1269,7 @@ enum dapx_qp_state {
 };
 
 /**
- * struct dapx_qp_attr - A step of a queue pair, by exchange of QP numbers
+ * struct dapx_qp_attr - A step of connecting a queue pair by exchanging QP numbers
  * @state: enum dapx_qp_state
  * @dest_qp_num: RTR: the peer's queue pair
  * @rq_psn: RTR: the peer's first packet number, 24 bits
@@ -1279,11 +1288,11 @@ enum dapx_qp_state {
  * @min_rnr_timer: RTR: 5 bits, see the InfiniBand specification
  * @timeout: RTS: 5 bits: 4.096 us * 2^timeout to the first retry
  * @retry_count: RTS: 0 to 7
- * @rnr_retry: RTS: 0 to 7; 7 for without end
+ * @rnr_retry: RTS: 0 to 7; 7 for no limit
  * @__reserved: Must be 0
  * @flow_label: RTR: 20 bits
  *
- * What a state has no use for is not looked at.
+ * Members that a state does not use are ignored.
  */
 struct dapx_qp_attr {
 	__u32 state;
@@ -1348,18 +1357,19 @@ struct dapx_ep_modify {
  * @size: sizeof(struct dapx_ep_connect)
  * @flags: Must be 0
  * @ep: handle, UNCONNECTED
- * @cm: a CM id whose route is resolved; or 0: the module makes one for @dst
+ * @cm: a CM id whose route is resolved; or 0, then the module makes one for @dst
  * @dst: address and port of the listener; not with @cm
- * @src: own address; family 0 for what the routing table says; not with @cm
+ * @src: own address; family 0 to use the routing table; not with @cm
  * @deadline: when to give up; DAPX_NO_DEADLINE for the transport's own limit
  * @retry_count: of the transport, 0 to 7
- * @rnr_retry_count: 0 to 7; 7 for without end
+ * @rnr_retry_count: 0 to 7; 7 for no limit
  * @private_data_len: bytes; at most dapx_query_device.out_max_connect_data, with
  *	DAPX_EP_XRC 8 less
  * @private_data: for the listener
  *
- * Returns at once; the outcome is an event. After any other than
- * DAPX_CONNECTION_ESTABLISHED the endpoint is DISCONNECTED: DAPX_EP_RESET before the next.
+ * Returns at once; an event reports the outcome. After any other event than
+ * DAPX_CONNECTION_ESTABLISHED, the endpoint is DISCONNECTED, and needs DAPX_EP_RESET before
+ * it can be connected again.
  */
 struct dapx_ep_connect {
 	__u32 size;
@@ -1378,19 +1388,18 @@ struct dapx_ep_connect {
 #define DAPX_EP_CONNECT _IO(DAPX_TYPE, DAPX_CMD_EP_CONNECT)
 
 /**
- * struct dapx_ep_accept - ioctl(DAPX_EP_ACCEPT): say yes to a request
+ * struct dapx_ep_accept - ioctl(DAPX_EP_ACCEPT): accept a connection request
  * @size: sizeof(struct dapx_ep_accept)
  * @flags: Must be 0
- * @ep: the endpoint reserved or made for the request; else one that is
- *	UNCONNECTED
+ * @ep: the endpoint reserved or made for the request; else one that is UNCONNECTED
  * @cm: the request; its handle is invalid after success
- * @rnr_retry_count: 0 to 7; 7 for without end
+ * @rnr_retry_count: 0 to 7; 7 for no limit
  * @__reserved: Must be 0
  * @private_data_len: bytes
  * @private_data: for the peer
  *
- * The outcome is an event. A call that fails changes nothing. EOPNOTSUPP: an endpoint
- * with DAPX_EP_XRC; EPROTO: the request of one.
+ * An event reports the outcome. A call that fails changes nothing. EOPNOTSUPP: @ep has
+ * DAPX_EP_XRC. EPROTO: the peer's endpoint has DAPX_EP_XRC.
  */
 struct dapx_ep_accept {
 	__u32 size;
@@ -1407,7 +1416,7 @@ struct dapx_ep_accept {
 
 /**
  * enum dapx_disconnect_flags - dapx_ep_disconnect.flags
- * @DAPX_DISCONNECT_ABRUPT: do not wait for requests that are under way
+ * @DAPX_DISCONNECT_ABRUPT: do not wait for requests in flight
  */
 enum dapx_disconnect_flags {
 	DAPX_DISCONNECT_ABRUPT = 1 << 0,
@@ -1420,13 +1429,14 @@ enum dapx_disconnect_flags {
  * @ep: handle
  * @__reserved: Must be 0
  *
- * The end is an event. No effect in DISCONNECTED, and in DISCONNECT_PENDING
- * unless it is abrupt. Returns at once; but rxe completes a receive before it
- * acknowledges it, so an abrupt disconnect over rxe waits until the last receive
- * is 20 ms old.
+ * An event reports the end. The call has no effect in DISCONNECTED, nor in DISCONNECT_PENDING
+ * unless it is abrupt. It returns at once, with one exception: rxe completes a receive before
+ * it acknowledges it, so an abrupt disconnect over rxe may wait for 20 ms after a recent
+ * receive.
  *
- * The peer stays connected until its requests are acknowledged, a quarter of a
- * second at most: what was received here last may not be yet. iWARP does without.
+ * The peer stays connected until its requests are acknowledged, a quarter of a second at
+ * most: the last messages that were received here may not have been acknowledged yet. iWARP
+ * does not wait.
  */
 struct dapx_ep_disconnect {
 	__u32 size;
@@ -1445,8 +1455,8 @@ struct dapx_ep_disconnect {
  * @out_qp_num: the new queue pair's number
  *
  * Both rings are empty afterwards, with head and tail where tail was. Events that are in
- * an EVD ring stay there; completions that were not yet are lost, and what they are of is
- * as if flushed.
+ * an EVD ring stay there. Completions that were not in one yet are lost; consider their
+ * work requests as flushed.
  */
 struct dapx_ep_reset {
 	__u32 size;
@@ -1461,13 +1471,13 @@ struct dapx_ep_reset {
  * enum dapx_cm_state - A CM id's state
  * @DAPX_CM_IDLE: made
  * @DAPX_CM_BOUND: has a local address
- * @DAPX_CM_RESOLVING: address or route resolution is under way
+ * @DAPX_CM_RESOLVING: address or route resolution is in progress
  * @DAPX_CM_ADDR_READY: the address is resolved
  * @DAPX_CM_ROUTE_READY: the route is resolved
  * @DAPX_CM_LISTENING: listens
- * @DAPX_CM_REQUEST: a request that waits for its answer
+ * @DAPX_CM_REQUEST: a connection request that waits to be answered
  * @DAPX_CM_ATTACHED: an endpoint uses it
- * @DAPX_CM_ENDED: its endpoint is gone, or its address is another device's, or the
+ * @DAPX_CM_ENDED: its endpoint was freed, or its address belongs to another device, or the
  *	peer of a request that was taken gave up: it can only be freed
  */
 enum dapx_cm_state {
@@ -1486,9 +1496,9 @@ enum dapx_cm_state {
  * struct dapx_cm_create - ioctl(DAPX_CM_CREATE): make a CM id
  * @size: sizeof(struct dapx_cm_create)
  * @flags: Must be 0
- * @evd: where its events go
+ * @evd: EVD that receives its events
  * @out_cm: handle
- * @user_data: comes with each of its events
+ * @user_data: returned in each of its events
  */
 struct dapx_cm_create {
 	__u32 size;
@@ -1506,10 +1516,10 @@ struct dapx_cm_create {
  * @flags: Must be 0
  * @cm: handle, IDLE
  * @__reserved: Must be 0
- * @addr: address of the attached device (or the unspecified one) and port; port
- *	0 for any free one, which DAPX_CM_QUERY tells
+ * @addr: address of the attached device (or the unspecified address) and port; port 0 for any
+ *	free port, which DAPX_CM_QUERY returns
  *
- * EADDRNOTAVAIL: the address is another device's.
+ * EADDRNOTAVAIL: the address belongs to another device.
  */
 struct dapx_cm_bind {
 	__u32 size;
@@ -1522,12 +1532,12 @@ struct dapx_cm_bind {
 #define DAPX_CM_BIND _IO(DAPX_TYPE, DAPX_CMD_CM_BIND)
 
 /**
- * enum dapx_listen_mode - Which endpoint a request gets
+ * enum dapx_listen_mode - Which endpoint a connection request gets
  * @DAPX_LISTEN_CONSUMER: none; the consumer names one when it accepts
- * @DAPX_LISTEN_RESERVED: the one named here, for one request; then the listener
- *	takes no more. The endpoint is RESERVED meanwhile
- * @DAPX_LISTEN_TENTATIVE: one made by the module, of the sizes given here,
- *	without PD and EVDs, which DAPX_EP_MODIFY sets
+ * @DAPX_LISTEN_RESERVED: the one named here, for a single request; after that the listener
+ *	accepts no more. Meanwhile the endpoint is RESERVED
+ * @DAPX_LISTEN_TENTATIVE: one that the module makes with the sizes given here, without PD and
+ *	EVDs, which DAPX_EP_MODIFY sets
  */
 enum dapx_listen_mode {
 	DAPX_LISTEN_CONSUMER = 0,
@@ -1536,18 +1546,18 @@ enum dapx_listen_mode {
 };
 
 /**
- * struct dapx_cm_listen - ioctl(DAPX_CM_LISTEN): take connection requests
+ * struct dapx_cm_listen - ioctl(DAPX_CM_LISTEN): listen for connection requests
  * @size: sizeof(struct dapx_cm_listen)
  * @flags: Must be 0
  * @cm: handle, BOUND
  * @mode: enum dapx_listen_mode
- * @backlog: requests that may wait for an answer; more are rejected; 0 for the
+ * @backlog: requests that may wait to be answered; further ones are rejected; 0 for the
  *	module's limit. TENTATIVE: fewer if their endpoints would take more than 16 MiB
  * @ep: RESERVED: the endpoint; else 0
  * @attr: TENTATIVE: sizes of the endpoints; else zero
  * @__reserved: Must be 0
  *
- * EOPNOTSUPP: an endpoint with DAPX_EP_XRC, which only connects.
+ * EOPNOTSUPP: @ep or @attr has DAPX_EP_XRC, with which an endpoint can only connect.
  */
 struct dapx_cm_listen {
 	__u32 size;
@@ -1573,18 +1583,18 @@ enum dapx_resolve_what {
 };
 
 /**
- * struct dapx_cm_resolve - ioctl(DAPX_CM_RESOLVE): find the way to an address
+ * struct dapx_cm_resolve - ioctl(DAPX_CM_RESOLVE): resolve an address or a route
  * @size: sizeof(struct dapx_cm_resolve)
  * @flags: Must be 0
  * @cm: handle
  * @what: enum dapx_resolve_what
  * @deadline: when to give up; in any case after 4 seconds
  * @dst: with ADDR: address and port of the listener
- * @src: with ADDR: own address; family 0 for what was bound, or for what the
- *	routing table says
+ * @src: with ADDR: own address; family 0 for the address that the id is bound to, else for the
+ *	one that the routing table selects
  *
- * Returns at once; the outcome is an event of type DAPX_EVENT_CM. A step that
- * failed can be tried again.
+ * Returns at once; an event of type DAPX_EVENT_CM reports the outcome. A step that failed can
+ * be tried again.
  */
 struct dapx_cm_resolve {
 	__u32 size;
@@ -1604,27 +1614,28 @@ struct dapx_cm_resolve {
  * @flags: Must be 0
  * @cm: handle
  * @out_state: enum dapx_cm_state
- * @out_ep: endpoint that uses it, or reserved or made for the request; or 0
- * @out_evd: where its events go
- * @out_requests: listener: requests that wait for an answer and were not taken
- * @out_unacked: events that are not acknowledged
+ * @out_ep: endpoint that uses it, or is reserved or made for the request; or 0
+ * @out_evd: EVD that receives its events
+ * @out_requests: listener: requests that wait to be answered and were not taken
+ * @out_unacked: number of events that are not acknowledged
  * @out_user_data: as given
  * @out_listener: request: handle of the listener; 0 once it was taken
  * @out_private_data_len: bytes
- * @out_private_data: request: the peer's. May have zeroes at the end that the
- *	peer did not send (InfiniBand does not tell the length)
- * @out_xrc: request: the peer's endpoint is one with DAPX_EP_XRC: it is accepted by
- *	DAPX_XRC_QP_ACCEPT; others by DAPX_EP_ACCEPT
- * @out_local: own address and port; family 0 while not known
+ * @out_private_data: request: the peer's. May end with zeroes that the peer did not send
+ *	(InfiniBand does not transmit the length)
+ * @out_xrc: request: 1 if the peer's endpoint has DAPX_EP_XRC. Such a request is accepted by
+ *	DAPX_XRC_QP_ACCEPT, others by DAPX_EP_ACCEPT
+ * @out_local: own address and port; family 0 while unknown
  * @out_remote: the peer's
- * @out_remote_qp_num: request: the peer's queue pair; the following, too, of a request
- * @out_srq: 1: the peer's endpoint has a shared receive queue
- * @out_responder_resources: reads and atomics in flight that the peer would like to
- *	have answered here
- * @out_initiator_depth: those that it would answer
- * @out_retry_count: of the transport, that the peer asks for; 0 over iWARP
+ * @out_remote_qp_num: request: the peer's queue pair. Up to @out_rnr_retry_count, the
+ *	following are valid only for a request, too
+ * @out_srq: 1 if the peer's endpoint has a shared receive queue
+ * @out_responder_resources: reads and atomics in flight that the peer asks this side to
+ *	accept as responder
+ * @out_initiator_depth: reads and atomics in flight that the peer would accept
+ * @out_retry_count: of the transport, as requested by the peer; 0 over iWARP
  * @out_rnr_retry_count: likewise
- * @out_port: any id: port of the device, from 1; 0 while not known
+ * @out_port: any id: port of the device, from 1; 0 while unknown
  */
 struct dapx_cm_query {
 	__u32 size;
@@ -1654,7 +1665,7 @@ struct dapx_cm_query {
 #define DAPX_CM_QUERY _IO(DAPX_TYPE, DAPX_CMD_CM_QUERY)
 
 /**
- * struct dapx_cm_reject - ioctl(DAPX_CM_REJECT): say no to a request
+ * struct dapx_cm_reject - ioctl(DAPX_CM_REJECT): reject a connection request
  * @size: sizeof(struct dapx_cm_reject)
  * @flags: Must be 0
  * @cm: the request; its handle is invalid afterwards
@@ -1662,7 +1673,7 @@ struct dapx_cm_query {
  * @private_data: for the peer
  * @__reserved: Must be 0
  *
- * A RESERVED endpoint becomes UNCONNECTED, one made by the module is gone.
+ * A RESERVED endpoint becomes UNCONNECTED; one that the module made is freed.
  */
 struct dapx_cm_reject {
 	__u32 size;
@@ -1680,10 +1691,10 @@ struct dapx_cm_reject {
  * @size: sizeof(struct dapx_cm_ack)
  * @flags: Must be 0
  * @cm: handle of an id that the consumer made, or took
- * @events: so many, not more than there are (EINVAL)
+ * @events: number of events to acknowledge, not more than there are (EINVAL)
  *
- * Events of type DAPX_EVENT_CM, and DAPX_EVENT_CONNECT_REQUEST (they count for
- * the listener). Freeing the id waits for it.
+ * Applies to events of type DAPX_EVENT_CM and DAPX_EVENT_CONNECT_REQUEST (which count for the
+ * listener). Freeing the id waits until all are acknowledged.
  */
 struct dapx_cm_ack {
 	__u32 size;
@@ -1695,20 +1706,20 @@ struct dapx_cm_ack {
 #define DAPX_CM_ACK _IO(DAPX_TYPE, DAPX_CMD_CM_ACK)
 
 /**
- * struct dapx_cm_take - ioctl(DAPX_CM_TAKE): make a request an id of its own
+ * struct dapx_cm_take - ioctl(DAPX_CM_TAKE): make a connection request an id of its own
  * @size: sizeof(struct dapx_cm_take)
  * @flags: Must be 0
  * @cm: a request of a listener without endpoints (DAPX_LISTEN_CONSUMER; else EINVAL)
- * @evd: where its events go from now on
- * @user_data: comes with each of them
+ * @evd: EVD that receives its events from now on
+ * @user_data: returned in each of them
  *
- * The listener has no part in it any more: it does not count it, and may be freed
- * before it. It is still accepted (DAPX_EP_ACCEPT, DAPX_XRC_QP_ACCEPT), rejected or
- * freed, by the same handle.
+ * The request no longer belongs to the listener: it does not count against the listener's
+ * backlog, and the listener may be freed before it. It can still be accepted
+ * (DAPX_EP_ACCEPT, DAPX_XRC_QP_ACCEPT), rejected or freed, by the same handle.
  *
- * If the peer gives up before it is answered, or did so before the call,
- * DAPX_CM_REQUEST_ENDED tells; but iWARP devices say nothing of it until it is
- * accepted. EBADFD: no request, or one that is answered or taken already.
+ * If the peer gives up before the request is answered, or did so before the call,
+ * DAPX_CM_REQUEST_ENDED reports it; but iWARP devices do not notice until the request is
+ * accepted. EBADFD: @cm is not a request, or was answered or taken already.
  */
 struct dapx_cm_take {
 	__u32 size;
@@ -1726,12 +1737,12 @@ struct dapx_cm_take {
  * @flags: Must be 0
  * @pd: protection domain
  * @__reserved: Must be 0
- * @user_data: given back by queries
+ * @user_data: returned by queries
  * @out_rmr: handle
  * @__reserved2: Must be 0
  *
- * It is not bound to any memory: no peer can name it. It belongs to the PD and
- * to no endpoint.
+ * A new RMR is not bound to any memory, so no peer can access it. It belongs to the PD,
+ * not to an endpoint.
  */
 struct dapx_rmr_create {
 	__u32 size;
@@ -1747,7 +1758,7 @@ struct dapx_rmr_create {
 
 /**
  * enum dapx_bind_flags - dapx_rmr_bind.flags
- * @DAPX_BIND_SIGNALED: completes with an event also when it succeeds
+ * @DAPX_BIND_SIGNALED: deliver a completion event also when the bind succeeds
  */
 enum dapx_bind_flags {
 	DAPX_BIND_SIGNALED = 1 << 0,
@@ -1758,29 +1769,29 @@ enum dapx_bind_flags {
  * @size: sizeof(struct dapx_rmr_bind)
  * @flags: enum dapx_bind_flags
  * @rmr: what is bound
- * @ep: endpoint in whose request queue the bind takes its place
- * @mr: memory of which the window is a part; 0 to unbind
- * @access: enum dapx_access, remote rights only. To write, and for atomics, the
- *	MR needs DAPX_ACCESS_LOCAL_WRITE; it needs no remote rights itself
+ * @ep: endpoint in whose request queue the bind is ordered
+ * @mr: MR of which the window is a part; 0 to unbind
+ * @access: enum dapx_access, remote rights only. For remote writes and atomics, the MR needs
+ *	DAPX_ACCESS_LOCAL_WRITE; it needs no remote rights itself
  * @addr: start of the window, in the caller's address space
- * @length: bytes; 0: unbind, then @mr, @access and @addr must be 0, too
- * @wr_id: of the completion event
- * @out_rkey: what a peer needs, with the address; never one of the last 65536
- *	that were given out. 0 for an unbind
+ * @length: bytes; 0 to unbind, then @mr, @access and @addr must be 0, too
+ * @wr_id: returned in the completion event
+ * @out_rkey: what a peer needs, with the address; never one of the last 65536 keys that were
+ *	allocated. 0 for an unbind
  * @__reserved: Must be 0
  *
- * The bind is done when all requests that were published before the call are
- * done, and before any that is published later is begun. Then it completes on
- * the request EVD, opcode DAPX_OP_RMR_BIND, and what the RMR was bound to before
- * is as dead as after a free. @out_rkey is valid from then on.
+ * The bind is carried out when all requests that were published before the call have
+ * completed, and before any request that is published later is started. It then completes on
+ * the request EVD, with opcode DAPX_OP_RMR_BIND, and the RMR's previous window is revoked, as
+ * finally as by a free. @out_rkey is valid from then on.
  *
- * Endpoint, MR and RMR must be of one PD. The memory must still be mapped; it is
+ * Endpoint, MR and RMR must belong to the same PD. The memory must still be mapped; it is
  * pinned once more, and counts against RLIMIT_MEMLOCK.
  *
- * EBADFD unless the endpoint is CONNECTED or DISCONNECTED; in the latter the bind
- * completes as flushed, as all that waits does, and the RMR stays what it was.
- * EACCES: a right to write memory that the MR may not write. EAGAIN: as many binds as the
- * request ring has entries wait already, or their events do for room in the EVD.
+ * EBADFD unless the endpoint is CONNECTED or DISCONNECTED. If it is DISCONNECTED, the bind
+ * completes as flushed, as pending requests do, and the RMR is unchanged. EACCES: @access
+ * includes writing, but the MR may not be written. EAGAIN: as many binds as the request ring
+ * has entries are pending already, or their events wait for room in the EVD.
  */
 struct dapx_rmr_bind {
 	__u32 size;
@@ -1820,15 +1831,15 @@ enum dapx_rmr_field {
  * @size: sizeof(struct dapx_rmr_query)
  * @flags: Must be 0
  * @rmr: handle
- * @mask: enum dapx_rmr_field: what to answer; the rest is 0
+ * @mask: enum dapx_rmr_field: fields to return; the others are 0
  * @out_pd: protection domain
- * @out_mr: 0: not bound; then all below is 0
+ * @out_mr: 0 if not bound; then all of the following are 0
  * @out_addr: start of the window
  * @out_length: bytes
  * @out_access: enum dapx_access
- * @out_rkey: as answered by the bind
+ * @out_rkey: as returned by the bind
  *
- * Binds that still wait in a request queue do not show.
+ * Binds that still wait in a request queue are not shown.
  */
 struct dapx_rmr_query {
 	__u32 size;
@@ -1847,8 +1858,8 @@ struct dapx_rmr_query {
 
 /**
  * enum dapx_xrcd_flags - How to open an XRC domain
- * @DAPX_XRCD_CREATE: make the domain if there is none
- * @DAPX_XRCD_EXCL: with DAPX_XRCD_CREATE: EEXIST if there is one
+ * @DAPX_XRCD_CREATE: create the domain if it does not exist
+ * @DAPX_XRCD_EXCL: with DAPX_XRCD_CREATE: EEXIST if it exists
  */
 enum dapx_xrcd_flags {
 	DAPX_XRCD_CREATE = 1 << 0,
@@ -1861,20 +1872,19 @@ enum dapx_xrcd_flags {
  * @flags: enum dapx_xrcd_flags
  * @fd: a regular file, or -1
  * @out_xrcd: handle
- * @user_data: given back by DAPX_QUERY_OBJECT
+ * @user_data: returned by DAPX_QUERY_OBJECT
  *
- * A domain is of the device and of the file's inode: all who open it by that
- * file, whatever name or descriptor they have it by, share it. To see whether
- * there is one and to make it is one step. The caller must be allowed to write
- * the file, or own it, and the mount that it was opened in must not be read-only
- * (EACCES); the descriptor's own mode does not matter. The domain outlives
- * descriptor and name, and keeps the file system mounted.
+ * A domain is identified by the device and the file's inode: all contexts that open it through
+ * that file share it, whatever name or descriptor they use. Looking a domain up and creating
+ * it is one atomic step. The caller must be allowed to write the file, or own it, and the
+ * mount through which it was opened must not be read-only (EACCES); the mode of the
+ * descriptor does not matter. The domain outlives the descriptor and the file's name, and
+ * keeps the file system mounted.
  *
- * With @fd -1 the domain is the caller's own, and DAPX_XRCD_CREATE has to be
- * there alone.
+ * With @fd -1 the domain is private to the caller, and DAPX_XRCD_CREATE must be the only flag.
  *
- * Each open is a reference of its own; DAPX_FREE gives it back (EBUSY while it is
- * used), and the last one ends the domain.
+ * Each open is a separate reference. DAPX_FREE drops it (EBUSY while it is in use), and
+ * dropping the last one ends the domain.
  */
 struct dapx_xrcd_open {
 	__u32 size;
@@ -1889,10 +1899,11 @@ struct dapx_xrcd_open {
 /**
  * DOC: XRC receive queue pairs
  *
- * A receive queue pair is the receiving end of a connection with one endpoint with
- * DAPX_EP_XRC, for all SRQs of its domain. It belongs to the domain, and lives as long
- * as some context is registered with it; whoever makes it is. It is named by its
- * number, the queue pair number of the device. EINVAL: no such number in this domain.
+ * A receive queue pair is the receiving end of a connection from one endpoint with
+ * DAPX_EP_XRC, and serves all SRQs of its domain. It belongs to the domain, and lives as
+ * long as some context is registered with it; the context that makes it is registered
+ * with it. It is named by its queue pair number on the device. EINVAL: there is no such
+ * number in this domain.
  */
 
 /**
@@ -1900,10 +1911,10 @@ struct dapx_xrcd_open {
  * @size: sizeof(struct dapx_xrc_qp_create)
  * @flags: Must be 0
  * @xrcd: handle
- * @evd: where its asynchronous events go; 0 for nowhere
- * @user_data: comes with each of its events
+ * @evd: EVD that receives its asynchronous events; 0 for none
+ * @user_data: returned in each of its events
  * @out_xrc_qp: handle of the caller's registration
- * @out_qp_num: number
+ * @out_qp_num: number of the receive queue pair
  */
 struct dapx_xrc_qp_create {
 	__u32 size;
@@ -1926,18 +1937,19 @@ enum dapx_xrc_qp_register_flags {
 };
 
 /**
- * struct dapx_xrc_qp_register - ioctl(DAPX_XRC_QP_REGISTER): share it
+ * struct dapx_xrc_qp_register - ioctl(DAPX_XRC_QP_REGISTER): register with a receive
+ *	queue pair
  * @size: sizeof(struct dapx_xrc_qp_register)
  * @flags: enum dapx_xrc_qp_register_flags
  * @xrcd: handle
  * @qp_num: number
- * @evd: where its asynchronous events go; 0 for nowhere
- * @out_xrc_qp: handle of the registration. A context has one at the most: if there is
- *	one already, this is it, and nothing changes, unless DAPX_XRC_QP_REGISTER_EXCL
- *	forbids it
- * @user_data: comes with each of its events
+ * @evd: EVD that receives its asynchronous events; 0 for none
+ * @out_xrc_qp: handle of the registration. A context has at most one for each queue pair: if
+ *	it has one already, that one is returned and nothing changes, unless
+ *	DAPX_XRC_QP_REGISTER_EXCL is set
+ * @user_data: returned in each of its events
  *
- * If its connection has ended already, the event that told so comes to @evd.
+ * If its connection has ended already, @evd receives the event that reports the end.
  */
 struct dapx_xrc_qp_register {
 	__u32 size;
@@ -1958,8 +1970,8 @@ struct dapx_xrc_qp_register {
  * @xrcd: handle
  * @qp_num: number
  *
- * The same as DAPX_FREE of the registration. The last one destroys the queue pair.
- * EINVAL also if the context is not registered with it.
+ * The same as DAPX_FREE of the registration. Ending the last registration destroys the
+ * queue pair. EINVAL also if the context is not registered with it.
  */
 struct dapx_xrc_qp_unregister {
 	__u32 size;
@@ -1971,16 +1983,17 @@ struct dapx_xrc_qp_unregister {
 #define DAPX_XRC_QP_UNREGISTER _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_UNREGISTER)
 
 /**
- * struct dapx_xrc_qp_modify - ioctl(DAPX_XRC_QP_MODIFY): connect it by exchange of
- *	QP numbers
+ * struct dapx_xrc_qp_modify - ioctl(DAPX_XRC_QP_MODIFY): connect a receive queue pair by
+ *	exchanging QP numbers
  * @size: sizeof(struct dapx_xrc_qp_modify)
  * @flags: Must be 0
  * @xrcd: handle
  * @qp_num: number
- * @qp: the step: INIT, then RTR; RTS may follow and has no effect. The timer for
- *	receivers that are not ready is that of RTR
+ * @qp: the step: INIT, then RTR; RTS may follow and has no effect. RTR sets the RNR timer that
+ *	senders get when an SRQ has no receive
  *
- * EACCES: the context is not registered with it. EBADFD: not a step from its state.
+ * EACCES: the context is not registered with it. EBADFD: the step is not possible from its
+ * state.
  */
 struct dapx_xrc_qp_modify {
 	__u32 size;
@@ -1993,13 +2006,14 @@ struct dapx_xrc_qp_modify {
 #define DAPX_XRC_QP_MODIFY _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_MODIFY)
 
 /**
- * struct dapx_xrc_qp_accept - ioctl(DAPX_XRC_QP_ACCEPT): connect it by the CM
+ * struct dapx_xrc_qp_accept - ioctl(DAPX_XRC_QP_ACCEPT): connect a receive queue pair
+ *	through the CM
  * @size: sizeof(struct dapx_xrc_qp_accept)
  * @flags: Must be 0
  * @xrcd: handle
- * @qp_num: number of one that took no step yet
- * @cm: a request of an endpoint with DAPX_EP_XRC (else EPROTO), of a listener without
- *	endpoints; its handle is invalid after success
+ * @qp_num: number of a receive queue pair on which no step was taken yet
+ * @cm: connection request from an endpoint with DAPX_EP_XRC (else EPROTO) to a listener
+ *	without endpoints; its handle is invalid after success
  * @__reserved: Must be 0
  * @private_data_len: bytes; at most 8 less than dapx_query_device.out_max_accept_data
  * @private_data: for the peer
@@ -2026,12 +2040,12 @@ struct dapx_xrc_qp_accept {
  * @xrcd: handle
  * @qp_num: number
  * @out_xrc_qp: handle of the caller's registration; 0: it has none
- * @out_registrations: contexts that are registered with it
- * @out_messages: messages that arrived whole
- * @out_not_ready: times that an SRQ had no receive for one
- * @out_qp: state, and what the steps set: @dest_qp_num, @port, ...
+ * @out_registrations: number of contexts that are registered with it
+ * @out_messages: number of messages that arrived completely
+ * @out_not_ready: number of times that an SRQ had no receive for a message
+ * @out_qp: state, and the values that the steps set: @dest_qp_num, @port, ...
  *
- * Whoever has the domain open may ask.
+ * Any context that has the domain open may query.
  */
 struct dapx_xrc_qp_query {
 	__u32 size;
@@ -2050,30 +2064,32 @@ struct dapx_xrc_qp_query {
 /**
  * DOC: Generic netlink
  *
- * The family DAPX_GENL_NAME tells what is there, without the device node. Its commands,
- * with NLM_F_DUMP and no attributes, list what there is on all devices that the socket's
- * network namespace has: DAPX_GENL_CMD_XRCD_GET the XRC domains,
+ * The family DAPX_GENL_NAME lists contexts, objects and XRC domains, without access to the
+ * device node. Its commands, with NLM_F_DUMP and no attributes, cover all devices that the
+ * socket's network namespace sees: DAPX_GENL_CMD_XRCD_GET lists the XRC domains,
  * DAPX_GENL_CMD_CONTEXT_GET the contexts, DAPX_GENL_CMD_OBJECT_GET all their objects.
  *
- * A context or an object is one message, in the order of contexts and handles. What is
- * there during all of the dump is told once. A dump waits for nobody's command.
+ * A context or an object is one message, in the order of contexts and handles. Everything
+ * that exists during the whole dump is listed exactly once. A dump never waits for a command
+ * of another process.
  *
- * Who joins the group DAPX_GENL_GROUP_EVENTS is told what happens, in order, in messages
- * DAPX_GENL_CMD_EVENT: in the network namespace of the process that has the context, and
- * in the first one if the device is seen there. DAPX_OBJECT_ATTR_PID is as the first PID
- * namespace counts. A listener that reads too slowly gets ENOBUFS from recvmsg(2).
+ * Members of the group DAPX_GENL_GROUP_EVENTS are notified of what happens, in order, by
+ * messages DAPX_GENL_CMD_EVENT: in the network namespace of the process that owns the
+ * context, and in the initial one if the device is visible there. DAPX_OBJECT_ATTR_PID is
+ * the PID in the initial PID namespace. A listener that reads too slowly gets ENOBUFS from
+ * recvmsg(2).
  *
- * A domain is one message or several, which have the same DAPX_XRCD_ATTR_ID. The first
- * of them tells what there is one of; DAPX_XRCD_ATTR_OPEN, DAPX_XRCD_ATTR_SRQ and
- * DAPX_XRCD_ATTR_QP come in any of them, once for each thing. What is there during all
- * of the dump is told once. NLM_F_DUMP_INTR says that something came or went meanwhile.
+ * A domain is one or more messages with the same DAPX_XRCD_ATTR_ID. The first of them has the
+ * attributes that occur once. DAPX_XRCD_ATTR_OPEN, DAPX_XRCD_ATTR_SRQ and DAPX_XRCD_ATTR_QP
+ * can be in any of them, one for each item. Everything that exists during the whole dump is
+ * listed exactly once. NLM_F_DUMP_INTR is set if something was added or removed meanwhile.
  *
- * With CAP_NET_ADMIN, in the user namespace that owns the device's network namespace, one
- * sees everything. Without it: contexts of one's own user and their objects; the domains
- * that a process of one's own user has open, and of them what belongs to such processes;
- * DAPX_XRCD_ATTR_PARTIAL says so, and the numbers in the first message say how much there
- * is. What counts are the effective rights and user of who asks, as far as the socket was
- * opened with the same.
+ * A process with CAP_NET_ADMIN, in the user namespace that owns the device's network
+ * namespace, sees everything. Others see the contexts of their own user with their objects,
+ * the domains that a process of their own user has open, and in these what belongs to such
+ * processes. DAPX_XRCD_ATTR_PARTIAL marks such a domain; the numbers in its first message
+ * still count everything. What counts are the effective capabilities and user of the
+ * process that asks, as far as the socket was opened with the same.
  */
 
 #define DAPX_GENL_NAME "dapx"
@@ -2085,7 +2101,8 @@ struct dapx_xrc_qp_query {
  * @DAPX_GENL_CMD_XRCD_GET: dump: XRC domains; answers have enum dapx_xrcd_attr
  * @DAPX_GENL_CMD_CONTEXT_GET: dump: contexts; answers have enum dapx_object_attr
  * @DAPX_GENL_CMD_OBJECT_GET: dump: objects of contexts; answers have enum dapx_object_attr
- * @DAPX_GENL_CMD_EVENT: not to be asked: what listeners are told, in enum dapx_object_attr
+ * @DAPX_GENL_CMD_EVENT: not a request: notification to listeners, in enum
+ *	dapx_object_attr
  */
 enum dapx_genl_cmd {
 	DAPX_GENL_CMD_XRCD_GET = 1,
@@ -2095,15 +2112,15 @@ enum dapx_genl_cmd {
 };
 
 /**
- * enum dapx_genl_event - What listeners of DAPX_GENL_GROUP_EVENTS are told
+ * enum dapx_genl_event - Events that listeners of DAPX_GENL_GROUP_EVENTS receive
  * @DAPX_GENL_EVENT_CONTEXT_NEW: a process has attached a context to a device
- * @DAPX_GENL_EVENT_CONTEXT_ENDING: its teardown begins: DAPX_OBJECT_ATTR_CAUSE, and how
- *	many objects it has. Endpoints, windows and domains are told as they go
- * @DAPX_GENL_EVENT_CONTEXT_ENDED: nothing of it is left: DAPX_OBJECT_ATTR_DURATION
+ * @DAPX_GENL_EVENT_CONTEXT_ENDING: teardown of a context begins: DAPX_OBJECT_ATTR_CAUSE, and
+ *	the number of its objects. Endpoints, windows and domains are reported as they end
+ * @DAPX_GENL_EVENT_CONTEXT_ENDED: nothing of the context is left: DAPX_OBJECT_ATTR_DURATION
  * @DAPX_GENL_EVENT_EP_STATE: an endpoint's new state
- * @DAPX_GENL_EVENT_RMR_REVOKED: a window is closed: its key is dead
- * @DAPX_GENL_EVENT_DOMAIN_NEW: an XRC domain was made, by this context
- * @DAPX_GENL_EVENT_DOMAIN_GONE: its last user, this context, has closed it
+ * @DAPX_GENL_EVENT_RMR_REVOKED: a window was revoked: its key is dead
+ * @DAPX_GENL_EVENT_DOMAIN_NEW: this context has created an XRC domain
+ * @DAPX_GENL_EVENT_DOMAIN_GONE: this context, the last user of a domain, has closed it
  * @DAPX_GENL_EVENT_EP_GONE: an endpoint has no queue pair and no connection any more
  */
 enum dapx_genl_event {
@@ -2120,7 +2137,7 @@ enum dapx_genl_event {
 /**
  * enum dapx_genl_cause - Why a context ends
  * @DAPX_GENL_CAUSE_CLOSED: its process closed the file
- * @DAPX_GENL_CAUSE_EXITED: its process ended, by itself or killed
+ * @DAPX_GENL_CAUSE_EXITED: its process exited or was killed
  * @DAPX_GENL_CAUSE_REMOVED: its device was removed
  */
 enum dapx_genl_cause {
@@ -2131,47 +2148,49 @@ enum dapx_genl_cause {
 
 /**
  * enum dapx_object_attr - Attributes of a context, and of an object
- * @DAPX_OBJECT_ATTR_PAD: nothing; so that others are aligned
- * @DAPX_OBJECT_ATTR_CONTEXT: u32, not 0: the open file. Not soon used again
- * @DAPX_OBJECT_ATTR_DEVICE: string: name of the RDMA device. Without it the context is
- *	not attached, or its device was removed
+ * @DAPX_OBJECT_ATTR_PAD: padding, for alignment
+ * @DAPX_OBJECT_ATTR_CONTEXT: u32, not 0: identifies the open file; not reused soon
+ * @DAPX_OBJECT_ATTR_DEVICE: string: name of the RDMA device. Missing if the context is not
+ *	attached, or its device was removed
  * @DAPX_OBJECT_ATTR_PID: u32: the process, as DAPX_XRCD_OPEN_PID
  * @DAPX_OBJECT_ATTR_NAME: string: its name, as DAPX_XRCD_OPEN_NAME
- * @DAPX_OBJECT_ATTR_USER: u32: of a context: the user who opened it, as the reader's user
- *	namespace has it
- * @DAPX_OBJECT_ATTR_OBJECTS: u32: of a context: how many it has
- * @DAPX_OBJECT_ATTR_ENDING: flag: of a context: it is taken down, or its process or its
- *	device is gone. Its objects are not told any more
+ * @DAPX_OBJECT_ATTR_USER: u32: of a context: id of the user that opened it, in the reader's user
+ *	namespace
+ * @DAPX_OBJECT_ATTR_OBJECTS: u32: of a context: number of its objects
+ * @DAPX_OBJECT_ATTR_ENDING: flag: of a context: it is being torn down, or its process or its
+ *	device is gone. Its objects are no longer listed
  * @DAPX_OBJECT_ATTR_TYPE: u32: enum dapx_object_type
  * @DAPX_OBJECT_ATTR_HANDLE: u32: as the process names it
  * @DAPX_OBJECT_ATTR_USERS: u32: as dapx_query_object.out_users
  * @DAPX_OBJECT_ATTR_STATE: u32: as dapx_query_object.out_state
- * @DAPX_OBJECT_ATTR_BUSY: flag: a command works on it: what it might be changing is not told
+ * @DAPX_OBJECT_ATTR_BUSY: flag: a command is working on the object; attributes that it
+ *	may be changing are left out
  * @DAPX_OBJECT_ATTR_PD: u32: handle of its protection domain
  * @DAPX_OBJECT_ATTR_MR: u32: of an RMR that is bound: handle of its memory region
  * @DAPX_OBJECT_ATTR_SRQ: u32: of an endpoint: handle of its shared receive queue
  * @DAPX_OBJECT_ATTR_QP: u32: number of the queue pair, of an endpoint or a registration
- * @DAPX_OBJECT_ATTR_REMOTE_QP: u32: the peer's; 0: not known
+ * @DAPX_OBJECT_ATTR_REMOTE_QP: u32: the peer's; 0 if unknown
  * @DAPX_OBJECT_ATTR_LOCAL: struct __kernel_sockaddr_storage: of an endpoint or a CM id
  * @DAPX_OBJECT_ATTR_REMOTE: struct __kernel_sockaddr_storage: the peer's
  * @DAPX_OBJECT_ATTR_NUMBER: u32: of an XRC SRQ: as dapx_srq_create.out_srq_num
- * @DAPX_OBJECT_ATTR_DOMAIN: u32: of what belongs to XRC: DAPX_XRCD_ATTR_ID
+ * @DAPX_OBJECT_ATTR_DOMAIN: u32: of objects that belong to an XRC domain:
+ *	DAPX_XRCD_ATTR_ID
  * @DAPX_OBJECT_ATTR_ACCESS: u32: enum dapx_access
  * @DAPX_OBJECT_ATTR_LENGTH: u64: bytes of a memory region, or of a window
  * @DAPX_OBJECT_ATTR_DEPTH: u32: entries of an EVD's or an SRQ's ring
  * @DAPX_OBJECT_ATTR_UNREAD: u32: events in an EVD's ring
- * @DAPX_OBJECT_ATTR_FULL: flag: more events wait for room in it
+ * @DAPX_OBJECT_ATTR_FULL: flag: more events wait for room in that ring
  * @DAPX_OBJECT_ATTR_LIMIT: u32: of an SRQ, as dapx_srq_query.out_limit
- * @DAPX_OBJECT_ATTR_REQUESTS: u32: what an endpoint has under way; connection requests
- *	that wait on a listener
- * @DAPX_OBJECT_ATTR_RECEIVES: u32: receives that the device has, of an endpoint or an SRQ
- * @DAPX_OBJECT_ATTR_POSTED: u64: requests of an endpoint that were taken since it was made;
- *	receives, of an SRQ
- * @DAPX_OBJECT_ATTR_RECEIVED: u64: messages that an endpoint received
- * @DAPX_OBJECT_ATTR_EVENTS: u64: events that an EVD was given
+ * @DAPX_OBJECT_ATTR_REQUESTS: u32: of an endpoint: requests in flight; of a listener:
+ *	connection requests that wait
+ * @DAPX_OBJECT_ATTR_RECEIVES: u32: of an endpoint or an SRQ: receives that the device has
+ * @DAPX_OBJECT_ATTR_POSTED: u64: of an endpoint: requests taken since it was made; of an SRQ:
+ *	receives
+ * @DAPX_OBJECT_ATTR_RECEIVED: u64: of an endpoint: messages received
+ * @DAPX_OBJECT_ATTR_EVENTS: u64: of an EVD: events delivered to it
  * @DAPX_OBJECT_ATTR_EVENT: u32: enum dapx_genl_event
- * @DAPX_OBJECT_ATTR_TIME: u64: when it happened, in nanoseconds of CLOCK_MONOTONIC
- * @DAPX_OBJECT_ATTR_LOST: u32: of so many that happened before it nobody was told
+ * @DAPX_OBJECT_ATTR_TIME: u64: when the event happened, in nanoseconds of CLOCK_MONOTONIC
+ * @DAPX_OBJECT_ATTR_LOST: u32: number of earlier events that could not be reported
  * @DAPX_OBJECT_ATTR_CAUSE: u32: enum dapx_genl_cause
  * @DAPX_OBJECT_ATTR_DURATION: u64: of a teardown, in nanoseconds
  */
@@ -2218,22 +2237,22 @@ enum dapx_object_attr {
 
 /**
  * enum dapx_xrcd_attr - Attributes of an XRC domain
- * @DAPX_XRCD_ATTR_ID: u32, not 0; in each message. Not soon used again
+ * @DAPX_XRCD_ATTR_ID: u32, not 0; in each message. Not reused soon
  * @DAPX_XRCD_ATTR_DEVICE: string: name of the RDMA device
- * @DAPX_XRCD_ATTR_PATH: string: the file, by the name it was found by when the domain
- *	was made, or that it was given since, as the reader sees it: as in /proc/self/maps,
- *	with " (deleted)" behind one that is gone. Empty: longer than PATH_MAX, or, without
- *	CAP_NET_ADMIN, not below the reader's root or of another mount namespace. Without it
- *	the domain is of no file
- * @DAPX_XRCD_ATTR_PARTIAL: flag: only what belongs to the reader's user is told
- * @DAPX_XRCD_ATTR_OPENS: u32: how often it is open
- * @DAPX_XRCD_ATTR_SRQS: u32: its shared receive queues
- * @DAPX_XRCD_ATTR_QPS: u32: its receive queue pairs
- * @DAPX_XRCD_ATTR_OPEN: nested: enum dapx_xrcd_open_attr: a reference to it, of which
- *	a process may have several
+ * @DAPX_XRCD_ATTR_PATH: string: the file, by the name through which it was opened when the
+ *	domain was created, or to which that was renamed since, as the reader sees it: as in
+ *	/proc/self/maps, with " (deleted)" appended if the name was removed. Empty if it is
+ *	longer than PATH_MAX or, without CAP_NET_ADMIN, if it is not below the reader's root
+ *	or in another mount namespace. Missing if the domain has no file
+ * @DAPX_XRCD_ATTR_PARTIAL: flag: only items of the reader's own user are listed
+ * @DAPX_XRCD_ATTR_OPENS: u32: number of references to it
+ * @DAPX_XRCD_ATTR_SRQS: u32: number of its shared receive queues
+ * @DAPX_XRCD_ATTR_QPS: u32: number of its receive queue pairs
+ * @DAPX_XRCD_ATTR_OPEN: nested: enum dapx_xrcd_open_attr: a reference to it; a process may
+ *	have several
  * @DAPX_XRCD_ATTR_SRQ: nested: enum dapx_xrcd_srq_attr
- * @DAPX_XRCD_ATTR_QP: nested: enum dapx_xrcd_qp_attr; one's own: the user has a context
- *	that is registered with it
+ * @DAPX_XRCD_ATTR_QP: nested: enum dapx_xrcd_qp_attr. It belongs to a user that has a context
+ *	registered with it
  */
 enum dapx_xrcd_attr {
 	DAPX_XRCD_ATTR_ID = 1,
@@ -2250,10 +2269,10 @@ enum dapx_xrcd_attr {
 
 /**
  * enum dapx_xrcd_open_attr - Attributes of a reference to an XRC domain
- * @DAPX_XRCD_OPEN_PID: u32: the process, as the reader counts; 0: it is in another PID
- *	namespace
- * @DAPX_XRCD_OPEN_NAME: string: its name; without it: it is in another PID namespace,
- *	or about to be gone
+ * @DAPX_XRCD_OPEN_PID: u32: PID of the process in the reader's PID namespace; 0 if the process
+ *	is in another one
+ * @DAPX_XRCD_OPEN_NAME: string: its name; missing if the process is in another PID namespace,
+ *	or about to exit
  */
 enum dapx_xrcd_open_attr {
 	DAPX_XRCD_OPEN_PID = 1,
@@ -2272,7 +2291,7 @@ enum dapx_xrcd_srq_attr {
 
 /**
  * enum dapx_xrcd_qp_attr - Attributes of a receive queue pair of an XRC domain
- * @DAPX_XRCD_QP_PAD: nothing; so that others are aligned
+ * @DAPX_XRCD_QP_PAD: padding, for alignment
  * @DAPX_XRCD_QP_NUMBER: u32: as dapx_xrc_qp_create.out_qp_num
  * @DAPX_XRCD_QP_STATE: u32: enum dapx_qp_state
  * @DAPX_XRCD_QP_REGISTRATIONS: u32: as dapx_xrc_qp_query.out_registrations
