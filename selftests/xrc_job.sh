@@ -7,7 +7,7 @@
 set -u
 
 build=${DAPX_BUILD:-build}
-job=$build/Documentation/examples/dapx-example-xrc-job
+job=$build/Documentation/examples/dapx-example-xrc-job simple=$build/Documentation/examples/dapx-example-xrc
 ctl=$build/tools/dapxctl
 # shellcheck source=selftests/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -63,7 +63,48 @@ killed_at_random() {
 # It went with its last process.
 nothing_is_left() { "$ctl" xrcd | grep -qx 'no open XRC domain'; }
 
+# The sender makes its one connection anew when it meets the queue of the dead one, and loses no line.
+one_of_two_dies() {
+	local rc=0 who i
+	for who in 0 1; do
+		"$simple" "$DAPX_PEER_DEV" "$DAPX_PEER_IP" "$work/two" $((who + 1)) >"$work/two.$who" 2>&1 &
+		pids[who]=$!
+	done
+	mkfifo "$work/lines"
+	"$simple" "$DAPX_DEV" "$DAPX_PEER_IP" <"$work/lines" >"$work/two.sender" 2>&1 &
+	sender=$!
+	exec 3>"$work/lines"
+	printf '%s before\n' 1 2 >&3
+	has 2 ": before$" || rc=1
+	who=$(grep -l makes "$work"/two.?)
+	who=${who##*.}
+	kill -KILL "${pids[who]}"
+	wait "${pids[who]}" 2>/dev/null
+	printf '%s after\n' $((2 - who)) $((who + 1)) >&3
+	has 1 "no such shared receive queue" || rc=1
+	"$simple" "$DAPX_PEER_DEV" "$DAPX_PEER_IP" "$work/two" $((who + 1)) >>"$work/two.$who" 2>&1 3>&- &
+	pids[who]=$!
+	has 2 ": after$" || rc=1
+	exec 3>&-
+	for i in "$sender" "${pids[@]}"; do
+		wait "$i" || rc=1
+	done
+	sender='' pids=()
+	cat "$work"/two.*
+	[[ $rc = 0 && $(grep -c "send done" "$work/two.sender") = 4 && $(cat "$work"/two.? | grep -c ": after$") = 2 ]]
+}
+
+has() { # has COUNT TEXT: so many lines of the simple example's processes
+	local i
+	for ((i = 0; i < 600; i++)); do
+		(($(cat "$work"/two.* | grep -c "$2") < $1)) || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
 echo "TAP version 13"
+result "two receivers, of which the one dies that made the connection's receiving end" one_of_two_dies
 result "a job whose receivers are killed at random" killed_at_random
 sed 's/^/# /' "$work/sender"
 result "nothing of it is left" nothing_is_left
