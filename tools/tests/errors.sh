@@ -76,6 +76,9 @@ expect 0 "" "$perf" --version
 expect 0 "" "$run" --version
 expect 0 "" "$run" --help
 expect 2 "dapx-run: no program is named" "$run"
+expect 2 "--file needs the server's answers, which XRC has none of; leave out --xrc" "$perf" --xrc --file x 10.0.0.2
+expect 1 "dapx-perf: $no_module" "$perf" --xrc 10.0.0.2
+expect 1 "dapx-perf: $no_module" "$perf" --server --xrc
 
 case $("$ctl" info -j 2>/dev/null) in
 '{"module":false,'*"$no_module"*) ;;
