@@ -26,15 +26,19 @@ start() { # start WHO
 	pids[$1]=$!
 }
 
-# A process that ended by itself before it was told to is a failure.
+# A process that fails by itself is a failure. They end when the sender has ended, which may be just now.
 kill_one() {
 	local who=$((RANDOM % receivers)) rc=0
 	# Every other time it is the one that leads: the last one that said so.
 	((RANDOM % 2)) || who=$(grep -l leads "$work"/receiver.* | xargs ls -t | head -n 1 | sed 's/.*\.//')
-	kill -KILL "${pids[who]}" || return
+	[[ -n ${pids[who]-} ]] || return 0
+	kill -KILL "${pids[who]}" 2>/dev/null
 	wait "${pids[who]}" 2>/dev/null || rc=$?
-	((rc == 137)) || { echo "receiver $who ended by itself: $rc"; return 1; }
-	start "$who"
+	case $rc in
+	137) start "$who" ;;
+	0) unset "pids[who]" ;;
+	*) echo "receiver $who ended by itself: $rc"; return 1 ;;
+	esac
 }
 
 killed_at_random() {
@@ -52,7 +56,7 @@ killed_at_random() {
 	echo "$killed kills"
 	wait "$sender" || { cat "$work/sender" "$work"/receiver.*; return 1; }
 	sender=''
-	for ((who = 0; who < receivers; who++)); do
+	for who in "${!pids[@]}"; do
 		wait "${pids[who]}" || { cat "$work"/receiver.*; return 1; }
 	done
 	pids=()
