@@ -47,7 +47,8 @@ wait "$server" || { cat "$work/lender.log" "$work/writer.log"; exit 1; }
 server=''
 cat "$work/lender.log" "$work/writer.log"
 
-# Three processes on one host, which have a file in common. The one that made the receiving end is killed.
+# Two processes on one host, which have a file in common, and one on the other: three, with one connection. The one that
+# made its receiving end is killed, and comes again.
 xrc=${DAPX_BUILD:-build}/Documentation/examples/dapx-example-xrc
 receivers=()
 trap 'kill "${receivers[@]}" $server 2>/dev/null || true; rm -rf "$work"' EXIT
@@ -62,37 +63,39 @@ await() { # await COUNT TEXT: so many lines of all of them have it
 	return 1
 }
 
-for ((i = 1; i <= 3; i++)); do
-	"$xrc" "$DAPX_PEER_DEV" "$DAPX_PEER_IP" receive "$work/domain" >"$work/xrc.$i" 2>&1 &
-	receivers+=($!)
-	await "$i" 'receive queue pair'
-done
-await 1 'listens'
+receiver() { # receiver WHO
+	"$xrc" "$DAPX_PEER_DEV" "$DAPX_PEER_IP" "$work/domain" "$1" >>"$work/xrc.$1" 2>&1 3>&- &
+	receivers[$1]=$!
+	await "$2" "^receiver $1: process"
+}
+
+receiver 1 1
+receiver 2 1
 mkfifo "$work/orders"
-"$xrc" "$DAPX_DEV" "$DAPX_PEER_IP" send <"$work/orders" >"$work/xrc.sender" 2>&1 &
+"$xrc" "$DAPX_DEV" "$DAPX_PEER_IP" <"$work/orders" >"$work/xrc.sender" 2>&1 &
 server=$!
 exec 3>"$work/orders"
-echo 1 2 3 >&3
-await 3 'has its message'
-await 3 'as sent'
+printf '%s\n' '1 good morning' '2 good morning' >&3
+await 2 ': good morning'
 echo
-grep -hv listens "$work"/xrc.[1-3]
-cat "$work/xrc.sender"
+cat "$work"/xrc.[12] "$work/xrc.sender"
 echo
 "$tools/dapxctl" xrcd
-kill -KILL "${receivers[0]}"
-wait "${receivers[0]}" 2>/dev/null || true
+read -r _ maker _ < <(grep -h makes "$work"/xrc.[12])
+maker=${maker%:} other=$((3 - ${maker%:}))
+kill -KILL "${receivers[maker]}"
+wait "${receivers[maker]}" 2>/dev/null || true
 echo
-echo "process ${receivers[0]}, which made the receive queue pair, has been killed"
-echo 2 3 >&3
-await 5 'has its message'
-await 5 'as sent'
-echo
-"$tools/dapxctl" xrcd
-echo
+echo "process ${receivers[maker]}, which made the receive queue pair, has been killed"
+printf '%s\n' "$other by the same connection" "$maker are you there?" >&3
+await 1 'no such shared receive queue'
+receiver "$maker" 2
+await 1 ': are you there'
 exec 3>&-
 wait "$server"
 server=''
-await 2 'the peer is gone'
-tail -qn 2 "$work"/xrc.[23]
-tail -n 2 "$work/xrc.sender"
+wait "${receivers[@]}"
+echo
+sed -s '1,/good morning/d' "$work"/xrc.[12]
+echo
+tail -n +4 "$work/xrc.sender"

@@ -358,9 +358,9 @@ perf_server_is_interrupted() {
 	! wait "$client" && ((rc == 0)) && one_line "$DAPX_PEER_IP:7711" "$work/err"
 }
 
-perf_loses_server() {
+perf_loses_server() { # perf_loses_server [OPTION...]
 	local rc=0 client
-	"$perf" -d "$DAPX_DEV" -t 600 -s 4k --test bandwidth --op write "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
+	"$perf" -d "$DAPX_DEV" -t 600 -s 4k --test bandwidth --op write "$@" "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
 	client=$!
 	await carried_more $(($(carried) + 500000)) || return
 	kill_server
@@ -370,31 +370,31 @@ perf_loses_server() {
 }
 
 # What was measured till then is shown.
-perf_interrupted() {
+perf_interrupted() { # perf_interrupted TEST [OPTION...]
 	local rc=0 client
-	"$perf" -d "$DAPX_DEV" -t 600 -s 4k --test "$1" --op send -j "$DAPX_PEER_IP" >"$work/j" 2>"$work/err" &
+	"$perf" -d "$DAPX_DEV" -t 600 -s 4k --test "$1" --op send -j "${@:2}" "$DAPX_PEER_IP" >"$work/j" 2>"$work/err" &
 	client=$!
 	await carried_more $(($(carried) + 100000)) && kill -INT "$client" && { wait "$client" || rc=$?; }
 	said "$work/j" "$work/err"
 	((rc == 0)) && [[ ! -s $work/err ]] && json "len(d['results']) == 1 and d['results'][0]['count'] > 0" "$work/j"
 }
 
-perf_tests() {
+perf_tests() { # perf_tests True|False [OPTION...]: whether it is by XRC
 	local tests ops
-	"$perf" -d "$DAPX_DEV" -n "$count" -j "$DAPX_PEER_IP" >"$work/j" || return
+	"$perf" -d "$DAPX_DEV" -n "$count" -j "${@:2}" "$DAPX_PEER_IP" >"$work/j" || return
 	said "$work/j"
 	tests="['latency', 'rate', 'bandwidth']" ops="['send', 'write', 'read']"
 	json "[(x['test'], x['op']) for x in d['results']] == [(t, o) for t in $tests for o in $ops]" "$work/j" &&
-		json "all(x['count'] == $count for x in d['results'])" "$work/j" &&
+		json "all(x['count'] == $count for x in d['results']) and d['xrc'] is $1" "$work/j" &&
 		json "all(x['size'] == (65536 if x['test'] == 'bandwidth' else 8) for x in d['results'])" "$work/j" &&
 		json "all(x['latency']['samples'] == $count for x in d['results'] if x['test'] == 'latency')" "$work/j" &&
 		json "all(x['bytes_per_s'] > 0 for x in d['results'] if x['test'] != 'latency')" "$work/j"
 }
 
-perf_table() {
-	"$perf" -d "$DAPX_DEV" -n 20 -s 100,2k -q 4 --test latency,rate --op write "$DAPX_PEER_IP" >"$work/out" || return
+perf_table() { # perf_table HEAD [OPTION...]: the first line ends so
+	"$perf" -d "$DAPX_DEV" -n 20 -s 100,2k -q 4 --test latency,rate --op write "${@:2}" "$DAPX_PEER_IP" >"$work/out" || return
 	said "$work/out"
-	[[ $(grep -cE '^write +(100|2048) +(20|4 +20) ' "$work/out") = 4 ]]
+	[[ $(head -n 1 "$work/out") = *" ($DAPX_DEV)$1" && $(grep -cE '^write +(100|2048) +(20|4 +20) ' "$work/out") = 4 ]]
 }
 
 # While one has its memory, there is not enough for another.
@@ -409,8 +409,8 @@ perf_memory() {
 }
 
 # What the server does not see lasts longer than its idle time-out.
-perf_unseen() {
-	"$perf" -d "$DAPX_DEV" -t 3 -s 1k --test latency,bandwidth --op "$1" -j "$DAPX_PEER_IP" >"$work/j" &&
+perf_unseen() { # perf_unseen OP [OPTION...]
+	"$perf" -d "$DAPX_DEV" -t 3 -s 1k --test latency,bandwidth --op "$1" -j "${@:2}" "$DAPX_PEER_IP" >"$work/j" &&
 		json "all(r['count'] > 0 for r in d['results']) and len(d['results']) == 2" "$work/j"
 }
 
@@ -684,11 +684,14 @@ result "dapx-ping's domain is of a file" sentence "cannot open $work: Is a direc
 	"$ping" --server -d "$DAPX_PEER_DEV" --xrc --domain "$work"
 
 result "dapx-perf serves" serve "$perf" --output "$work/received"
-result "dapx-perf measures" perf_tests
-result "dapx-perf prints a table" perf_table
+result "dapx-perf measures" perf_tests False
+result "dapx-perf prints a table" perf_table ""
 for test in latency bandwidth; do
 	result "dapx-perf $test is interrupted" perf_interrupted $test
 done
+result "dapx-perf's server has no XRC" \
+	sentence "cannot connect to $DAPX_PEER_IP:7711: the server was started without --xrc" \
+	"$perf" -d "$DAPX_DEV" --xrc "$DAPX_PEER_IP"
 result "dapx-perf sends a file in odd pieces" perf_file_json
 result "dapx-perf sends a file of any name" perf_file_odd_name
 result "too little locked memory" locked_memory 65536 "64 KiB" -s 8m --test bandwidth
@@ -706,6 +709,19 @@ for op in write read; do
 	result "dapx-perf $op takes longer than the idle time-out" perf_unseen $op
 done
 stop_server
+result "dapx-perf serves XRC" serve "$perf" --xrc --idle-timeout 1 --max-size 1m
+result "dapx-perf measures by XRC" perf_tests True --xrc
+result "dapx-perf measures by XRC with many in flight" perf_tests True --xrc -q 4096
+result "dapx-perf prints a table of XRC" perf_table " by XRC" --xrc
+result "dapx-perf serves both kinds" perf_table ""
+result "dapx-perf by XRC is interrupted" perf_interrupted bandwidth --xrc
+for op in send write; do
+	result "dapx-perf $op by XRC takes longer than the idle time-out" perf_unseen $op --xrc
+done
+result "dapx-perf's server has a limit for a client of XRC" \
+	sentence "cannot connect to $DAPX_PEER_IP:7711: larger than this server's --max-size" \
+	"$perf" -d "$DAPX_DEV" --xrc -s 2m --test latency --op send "$DAPX_PEER_IP"
+result "dapx-perf by XRC loses its server" perf_loses_server --xrc
 result "dapx-perf takes a file" serve "$perf" --once --output "$work/received"
 result "dapx-perf sends a file" perf_file
 stop_server
@@ -753,6 +769,8 @@ if [[ $RDMA != siw ]]; then
 	result "wrong usage of dapxctl" usage_error "subcommand" "$ctl" nonsense
 	result "wrong usage of dapx-ping" usage_error "--size" "$ping" -s 0 "$DAPX_PEER_IP"
 	result "wrong usage of dapx-perf" usage_error "--test: 'nonsense' is none of bandwidth, latency, rate" "$perf" --test nonsense "$DAPX_PEER_IP"
+	result "no file by XRC" usage_error "--file needs the server's answers, which XRC has none of; leave out --xrc" \
+		"$perf" --xrc --file "$for_all/dapxctl" "$DAPX_PEER_IP"
 	result "neither server nor host" usage_error "give either --server or the host" "$ping" -d "$DAPX_DEV"
 fi
 end_of_results

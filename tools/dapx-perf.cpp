@@ -82,12 +82,16 @@ int main(int argc, char** argv)
         ->excludes(count);
     app.add_option("--file", options.file,
                    "Send this file, by sends and then by RDMA writes, instead of measuring");
+    app.add_flag("--xrc", options.xrc, "By XRC; a server takes either kind of client then");
     app.add_flag("-j,--json", options.as_json, "Print JSON");
     tools::add_waiting_options(app, options.waiting);
 
     return tools::run(app, argc, argv, [&] {
         if (options.serve == !options.host.empty())
             throw tools::UsageError("give either --server or the host of one; see --help");
+        if (options.xrc && !options.serve && !options.file.empty())
+            throw tools::UsageError("--file needs the server's answers, which XRC has none of; "
+                                    "leave out --xrc");
         if (options.tests.empty())
             options.tests = {Test::latency, Test::rate, Test::bandwidth};
         if (options.ops.empty())

@@ -67,7 +67,9 @@ int main(int argc, char** argv)
 {
     CLI::App app{
         "Runs a program that uses verbs with the devices of dapx, dapx_rxe0 for rxe0, beside those of "
-        "libibverbs."};
+        "libibverbs.",
+        "dapx-run"};
+    app.set_version_flag("--version", "dapx-run " DAPX_VERSION);
     app.footer("dapx-run PROGRAM [ARGUMENT...]");
     app.prefix_command();
     app.allow_extras();

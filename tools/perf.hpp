@@ -42,6 +42,7 @@ struct Options {
     std::uint64_t count = 0; ///< operations of a test; 0: as long as time says
     double time = 1;         ///< seconds of a test
     std::string file;
+    bool xrc = false; ///< server: takes clients of XRC, too
     bool as_json = false;
     tools::Waiting waiting = tools::Waiting::mixed;
 };
@@ -57,7 +58,7 @@ struct Hello {
     tools::Le64 total; ///< bytes of the file
 };
 inline constexpr std::uint64_t hello_magic = 0x3166726570706164; // "dapperf1"
-static_assert(sizeof(Hello) <= 56, "what a connect's private data holds over IP addresses");
+static_assert(sizeof(Hello) <= 48, "what a connect's private data holds over IP addresses, by XRC");
 
 /// Private data of the accept: memory that the client may write to and read from.
 struct Welcome {
@@ -69,7 +70,14 @@ struct Welcome {
     tools::Le64 idle_timeout;
 };
 
-/// A message from the server to the client beside the data.
+/// The same of XRC, and the queue that is the client's.
+struct XrcWelcome {
+    Welcome memory;
+    tools::Le32 srq;
+};
+
+/// A message from the server to the client beside the data. By XRC there is none: its receiving
+/// end cannot send.
 struct Control {
     enum Kind : std::uint32_t {
         credit = 1, ///< so many messages may have been sent by now, in all
@@ -125,6 +133,10 @@ public:
     /// Connects. Failure if that does not work.
     Connection(const Target& target, const Options& options, Hello hello);
 
+    /// Memory that its requests may name.
+    static dapx::MemoryRegion make_region(const Target& target, const Options& options,
+                                          std::span<std::byte> memory);
+
     /// Posts message @p index; wr_id must be @p index.
     using PostOne = std::function<dapx::Post(std::uint64_t index, dapx::Doorbell when)>;
     using OnProgress = std::function<void(std::uint64_t done)>;
@@ -156,6 +168,8 @@ public:
     void close();
 
     dapx::Endpoint& endpoint() { return endpoint_; }
+    /// What posts to the server: to the queue that is ours; without XRC there is none to name.
+    dapx::ToSrq posting() { return endpoint_.to(srq_); }
     [[nodiscard]] dapx::RemoteAddress remote() const { return remote_; }
     [[nodiscard]] tools::Nanoseconds connect_time() const { return connect_time_; }
 
@@ -178,6 +192,7 @@ private:
     dapx::MemoryRegion control_region_;
     dapx::Endpoint endpoint_;
     dapx::RemoteAddress remote_;
+    std::uint32_t srq_ = 0;
     tools::Nanoseconds connect_time_{};
     std::chrono::milliseconds alive_interval_{};
     dapx::Deadline next_alive_ = dapx::no_deadline;

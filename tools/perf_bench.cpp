@@ -51,10 +51,9 @@ Result run_stream(const Target& target, const Options& options, Test test, Op op
                   std::uint32_t size, bool more)
 {
     tools::Buffer memory(size);
-    const dapx::MemoryRegion region =
-        must(dapx::MemoryRegion::create(target.pd, memory.span(), dapx::Access::local_write));
+    const dapx::MemoryRegion region = Connection::make_region(target, options, memory.span());
     Connection connection(target, options, hello_for(options, test, op, size, more));
-    dapx::Endpoint& endpoint = connection.endpoint();
+    dapx::ToSrq posting = connection.posting();
     const dapx::Segment segment = region.segment(0, size);
     const dapx::RemoteAddress remote = connection.remote();
     const Connection::StreamOptions stream_options = {
@@ -62,18 +61,18 @@ Result run_stream(const Target& target, const Options& options, Test test, Op op
         .until = end_of_test(options),
         .depth = options.depth,
         .batch = options.batch,
-        .needs_credit = op == Op::send,
+        // By XRC a message that finds no receive waits for one.
+        .needs_credit = op == Op::send && !options.xrc,
     };
     Stream stream = connection.stream(
         stream_options, [&](std::uint64_t index, dapx::Doorbell when) -> dapx::Post {
             switch (op) {
             case Op::send:
-                return endpoint.post_send(index, segment, dapx::SendFlags::signalled, when);
+                return posting.post_send(index, segment, dapx::SendFlags::signalled, when);
             case Op::write:
-                return endpoint.post_write(index, segment, remote, dapx::SendFlags::signalled,
-                                           when);
+                return posting.post_write(index, segment, remote, dapx::SendFlags::signalled, when);
             case Op::read:
-                return endpoint.post_read(index, segment, remote, dapx::SendFlags::signalled, when);
+                return posting.post_read(index, segment, remote, dapx::SendFlags::signalled, when);
             }
             return dapx::Post::bad_request;
         });
@@ -91,10 +90,10 @@ Result run_latency(const Target& target, const Options& options, Op op, std::uin
     return result;
 }
 
-void print_table(const Target& target, const std::vector<Result>& results)
+void print_table(const Target& target, const Options& options, const std::vector<Result>& results)
 {
-    fmt::print("{} from {} ({})\n\n", target.route.peer.to_string(), target.route.source.host(),
-               target.device);
+    fmt::print("{} from {} ({}){}\n\n", target.route.peer.to_string(), target.route.source.host(),
+               target.device, options.xrc ? " by XRC" : "");
     std::vector<std::vector<std::string>> latency = {
         {"latency", "bytes", "count", "min", "median", "p99", "max"}};
     std::vector<std::vector<std::string>> streams = {
@@ -152,19 +151,22 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
                                  std::uint32_t size, bool more, tools::Nanoseconds* connect_time)
 {
     tools::Buffer memory(2 * std::size_t{size});
-    const dapx::MemoryRegion region =
-        must(dapx::MemoryRegion::create(target.pd, memory.span(), dapx::Access::local_write));
+    const dapx::MemoryRegion region = Connection::make_region(target, options, memory.span());
     Connection connection(target, options, hello_for(options, Test::latency, op, size, more));
     if (connect_time != nullptr)
         *connect_time = connection.connect_time();
     dapx::Endpoint& endpoint = connection.endpoint();
+    dapx::ToSrq posting = connection.posting();
     const dapx::Segment out = region.segment(0, size);
     const dapx::Segment in = region.segment(size, size);
     const bool is_inline = size <= endpoint_options(target.context, 1, 1).max_inline;
 
     tools::Latencies latencies;
     const auto until = end_of_test(options);
-    if (op == Op::send)
+    // By XRC nothing comes back: a message lasts until it is in the peer's receive.
+    const bool echo = op == Op::send && !options.xrc;
+    const dapx::SendFlags flags = echo ? dapx::SendFlags::none : dapx::SendFlags::signalled;
+    if (echo)
         must(endpoint.post_recv(0, in), "post_recv");
     for (std::uint64_t i = 0; !tools::interrupted(); ++i) {
         bool answered = false;
@@ -175,28 +177,26 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
             connection.keep_alive(start);
         switch (op) {
         case Op::send:
-            must(is_inline
-                     ? endpoint.post_send_inline(i, memory.part(0, size), dapx::SendFlags::none)
-                     : endpoint.post_send(i, out, dapx::SendFlags::none),
+            must(is_inline ? posting.post_send_inline(i, memory.part(0, size), flags)
+                           : posting.post_send(i, out, flags),
                  "post_send");
-            answered = connection.await(dapx::Opcode::recv);
+            answered = connection.await(echo ? dapx::Opcode::recv : dapx::Opcode::send);
             break;
         case Op::write:
-            must(is_inline
-                     ? endpoint.post_write_inline(i, memory.part(0, size), connection.remote())
-                     : endpoint.post_write(i, out, connection.remote()),
+            must(is_inline ? posting.post_write_inline(i, memory.part(0, size), connection.remote())
+                           : posting.post_write(i, out, connection.remote()),
                  "post_write");
             answered = connection.await(dapx::Opcode::rdma_write);
             break;
         case Op::read:
-            must(endpoint.post_read(i, in, connection.remote()), "post_read");
+            must(posting.post_read(i, in, connection.remote()), "post_read");
             answered = connection.await(dapx::Opcode::rdma_read);
             break;
         }
         if (!answered)
             break;
         latencies.add(dapx::Clock::now() - start);
-        if (op == Op::send)
+        if (echo)
             must(endpoint.post_recv(i + 1, in), "post_recv");
     }
     connection.close();
@@ -232,7 +232,7 @@ int run_bench(const Options& options)
     if (results.empty())
         throw tools::Failure("interrupted before anything was measured");
     if (!options.as_json) {
-        print_table(target, results);
+        print_table(target, options, results);
         return 0;
     }
     nlohmann::json list = nlohmann::json::array();
@@ -241,6 +241,7 @@ int run_bench(const Options& options)
     const nlohmann::json json = {{"peer", target.route.peer.to_string()},
                                  {"source", target.route.source.host()},
                                  {"device", target.device},
+                                 {"xrc", options.xrc},
                                  {"results", list}};
     fmt::print("{}", tools::json_text(json, {.json = true, .pretty = true}));
     return 0;

@@ -18,6 +18,14 @@ constexpr auto connect_timeout = 10s;
 // Far above what any healthy peer takes for one operation.
 constexpr auto answer_timeout = 30s;
 
+dapx::Endpoint make_endpoint(const Target& target, const Options& options, const dapx::Evd& evd,
+                             std::uint32_t sends, std::uint32_t receives)
+{
+    const dapx::EndpointOptions sizes = endpoint_options(target.context, sends, receives);
+    return must(options.xrc ? dapx::Endpoint::create_xrc(target.pd, evd, sizes)
+                            : dapx::Endpoint::create(target.pd, evd, sizes));
+}
+
 } // namespace
 
 const char* name_of(Test test)
@@ -68,22 +76,27 @@ Target::Target(const Options& options)
 {
 }
 
+dapx::MemoryRegion Connection::make_region(const Target& target, const Options& options,
+                                           std::span<std::byte> memory)
+{
+    return must(
+        dapx::MemoryRegion::create(target.pd, memory, dapx::Access::local_write, 0,
+                                   options.xrc ? dapx::RegionFlags::xrc : dapx::RegionFlags::none));
+}
+
 Connection::Connection(const Target& target, const Options& options, Hello hello)
     : options_(options), peer_(target.route.peer),
       evd_(must(dapx::Evd::create(target.context, {.depth = 4 * hello.depth + 64}))),
       control_(control_slots * sizeof(Control)),
-      control_region_(
-          must(dapx::MemoryRegion::create(target.pd, control_.span(), dapx::Access::local_write))),
-      endpoint_(must(dapx::Endpoint::create(
-          target.pd, evd_,
-          endpoint_options(target.context, std::max<std::uint32_t>(hello.depth, 64),
-                           control_slots)))),
+      control_region_(make_region(target, options, control_.span())),
+      endpoint_(make_endpoint(target, options, evd_, std::max<std::uint32_t>(hello.depth, 64),
+                              control_slots)),
       credit_(first_credit(hello.depth))
 {
     hello.magic = hello_magic;
     // The latency test's echoes are as long as its messages: their receives are the test's.
     const bool echo = Test{std::uint32_t{hello.test}} == Test::latency;
-    for (std::uint64_t slot = 0; !echo && slot < control_slots; ++slot)
+    for (std::uint64_t slot = 0; !echo && !options.xrc && slot < control_slots; ++slot)
         post_control(control_wr_id + slot);
     const auto start = dapx::Clock::now();
     const auto deadline = start + connect_timeout;
@@ -93,9 +106,13 @@ Connection::Connection(const Target& target, const Options& options, Hello hello
     tools::await_connection(endpoint_, evd_, peer_, deadline + 1s);
     connect_time_ = dapx::Clock::now() - start;
     tools::await_reader(endpoint_.context());
-    const auto welcome = tools::message_from<Welcome>(must(endpoint_.query()).private_data);
-    if (!welcome)
+    const std::vector<std::byte> answer = must(endpoint_.query()).private_data;
+    const auto welcome = tools::message_from<Welcome>(answer);
+    const auto xrc = tools::message_from<XrcWelcome>(answer);
+    if (!welcome || (options.xrc && !xrc))
         throw tools::Failure("the peer's answer is not that of a dapx-perf server");
+    if (options.xrc)
+        srq_ = xrc->srq;
     remote_ = {.addr = welcome->addr, .rkey = welcome->rkey};
     if (welcome->idle_timeout != 0) {
         alive_interval_ = std::chrono::milliseconds(welcome->idle_timeout) / 3;
@@ -114,7 +131,7 @@ void Connection::keep_alive(dapx::Deadline now)
     if (now < next_alive_)
         return;
     const dapx::Post post =
-        endpoint_.post_send(0, std::span<const dapx::Segment>(), dapx::SendFlags::none);
+        posting().post_send(0, std::span<const dapx::Segment>(), dapx::SendFlags::none);
     // A full ring has room when the next operation ends.
     if (post == dapx::Post::full)
         return;

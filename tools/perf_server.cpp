@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 namespace perf {
@@ -19,6 +20,27 @@ namespace {
 using tools::must;
 
 constexpr std::uint32_t max_depth = 4096;
+
+/// What a client may do to the memory that it learns of.
+dapx::Access rights(const Hello& hello)
+{
+    return Op{std::uint32_t{hello.op}} == Op::read
+               ? dapx::Access::remote_read
+               : dapx::Access::local_write | dapx::Access::remote_write;
+}
+
+Welcome welcome(const dapx::MemoryRegion& region, const tools::SessionResources& resources)
+{
+    Welcome welcome = {.addr = {},
+                       .rkey = {},
+                       .idle_timeout = static_cast<std::uint64_t>(resources.idle_timeout.count())};
+    if (region.rkey() != 0) {
+        const dapx::RemoteAddress remote = region.remote();
+        welcome.addr = remote.addr;
+        welcome.rkey = remote.rkey;
+    }
+    return welcome;
+}
 
 /// As of any file that this process makes.
 mode_t new_file_mode()
@@ -45,13 +67,9 @@ protected:
           region_(must(dapx::MemoryRegion::create(resources.pd, memory_.span(), rights))),
           endpoint_(must(dapx::Endpoint::create(
               resources.pd, resources.evd,
-              endpoint_options(resources.pd.context(), sends, receives, resources.id))))
+              endpoint_options(resources.pd.context(), sends, receives, resources.id)))),
+          welcome_(welcome(region_, resources))
     {
-        if (region_.rkey() != 0) {
-            const dapx::RemoteAddress remote = region_.remote();
-            welcome_ = {.addr = remote.addr, .rkey = remote.rkey, .idle_timeout = {}};
-        }
-        welcome_.idle_timeout = static_cast<std::uint64_t>(resources.idle_timeout.count());
     }
 
     [[nodiscard]] std::uint32_t size() const { return hello_.size; }
@@ -126,11 +144,7 @@ class MemorySession : public BaseSession {
 public:
     MemorySession(const tools::SessionResources& resources, const Hello& hello,
                   tools::MemoryBudget& budget)
-        : BaseSession(resources, hello, budget.take(hello.size),
-                      Op{std::uint32_t{hello.op}} == Op::read
-                          ? dapx::Access::remote_read
-                          : dapx::Access::local_write | dapx::Access::remote_write,
-                      1, receives)
+        : BaseSession(resources, hello, budget.take(hello.size), rights(hello), 1, receives)
     {
         for (std::uint32_t i = 0; i < receives; ++i)
             post_empty_receive();
@@ -267,6 +281,54 @@ private:
     std::uint64_t told_ = 0;
 };
 
+/// By XRC: all that a client can measure needs a queue for its messages, and memory. Its domain is
+/// its own, so that no other client reaches them.
+class XrcSession : public tools::Session {
+public:
+    XrcSession(const tools::SessionResources& resources, const Hello& hello,
+               tools::MemoryBudget& budget)
+        : hello_(hello), share_(budget.take(hello.size)), memory_(share_.bytes()),
+          region_(must(dapx::MemoryRegion::create(resources.pd, memory_.span(),
+                                                  dapx::Access::local_write | rights(hello), 0,
+                                                  dapx::RegionFlags::xrc))),
+          domain_(must(dapx::XrcDomain::open(resources.pd.context(), -1, O_CREAT))),
+          srq_(must(dapx::Srq::create_xrc(domain_, resources.pd, resources.evd,
+                                          {.depth = receives(hello), .user_data = resources.id}))),
+          qp_(must(dapx::XrcQp::create(domain_, &resources.evd, resources.id))),
+          welcome_{.memory = welcome(region_, resources), .srq = srq_.number()}
+    {
+        for (std::uint32_t i = 0; i < receives(hello); ++i)
+            post_receive();
+    }
+
+    void accept(dapx::CmId&& request) override
+    {
+        must(qp_.accept(std::move(request), tools::bytes_of(welcome_)));
+    }
+    [[nodiscard]] bool is_last() const override { return hello_.more == 0; }
+
+    void on_completion(const dapx::Event&) override { post_receive(); }
+
+private:
+    /// A message that finds none is sent once more, with all behind it: that is seldom with these.
+    static std::uint32_t receives(const Hello& hello)
+    {
+        return std::max<std::uint32_t>(static_cast<std::uint32_t>(first_credit(hello.depth)), 256);
+    }
+
+    /// All messages go to the same memory.
+    void post_receive() { must(srq_.post_recv(0, region_.segment(0, hello_.size)), "post_recv"); }
+
+    Hello hello_;
+    tools::MemoryBudget::Share share_;
+    tools::Buffer memory_;
+    dapx::MemoryRegion region_;
+    dapx::XrcDomain domain_;
+    dapx::Srq srq_;
+    dapx::XrcQp qp_;
+    XrcWelcome welcome_;
+};
+
 } // namespace
 
 std::unique_ptr<tools::Session> make_session(const tools::SessionResources& resources,
@@ -280,6 +342,13 @@ std::unique_ptr<tools::Session> make_session(const tools::SessionResources& reso
     const Test test{std::uint32_t{hello->test}};
     if (test == Test::file && hello->total == 0)
         throw tools::Refused("an empty file");
+    if (resources.xrc) {
+        if (!options.xrc)
+            throw tools::Refused("the server was started without --xrc");
+        if (test == Test::file)
+            throw tools::Refused("XRC has no answers, which a file needs");
+        return std::make_unique<XrcSession>(resources, *hello, budget);
+    }
     const bool sends = Op{std::uint32_t{hello->op}} == Op::send;
     switch (test) {
     case Test::latency:

@@ -116,7 +116,7 @@ std::string domain_text(const Domain& domain)
     text += indented(rows, {0, 1});
     rows = {{"QP", "STATE", "REGISTRATIONS", "MESSAGES", "NOT READY"}};
     for (const Domain::Qp& qp : domain.qps)
-        rows.push_back({fmt::format("{}", qp.number), describe(dapx::QpState{qp.state}),
+        rows.push_back({fmt::format("{}", qp.number), describe(qp.state),
                         fmt::format("{}", qp.registrations), fmt::format("{}", qp.messages),
                         fmt::format("{}", qp.not_ready)});
     text += indented(rows, {0, 2, 3, 4});
@@ -172,7 +172,7 @@ json xrcd_json(const std::vector<Domain>& domains)
         json qps = json::array();
         for (const Domain::Qp& qp : domain.qps)
             qps.push_back({{"number", qp.number},
-                           {"state", describe(dapx::QpState{qp.state})},
+                           {"state", describe(qp.state)},
                            {"registrations", qp.registrations},
                            {"messages", qp.messages},
                            {"not_ready", qp.not_ready}});

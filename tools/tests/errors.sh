@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# errors.sh DAPXCTL PING PERF: what goes wrong without the module is told in one sentence, with exit code 1, and wrong
+# errors.sh DAPXCTL PING PERF RUN: what goes wrong without the module is told in one sentence, with exit code 1, and wrong
 # usage has exit code 2.
 set -u
-ctl=$1 ping=$2 perf=$3
+ctl=$1 ping=$2 perf=$3 run=$4
 if [ -e /dev/dapx ]; then
 	echo "SKIP: the module is loaded here"
 	exit 4
@@ -73,6 +73,12 @@ expect 2 "--test" "$perf" --test height 10.0.0.2
 expect 0 "" "$ctl" devices
 expect 0 "" "$ping" --help
 expect 0 "" "$perf" --version
+expect 0 "" "$run" --version
+expect 0 "" "$run" --help
+expect 2 "dapx-run: no program is named" "$run"
+expect 2 "--file needs the server's answers, which XRC has none of; leave out --xrc" "$perf" --xrc --file x 10.0.0.2
+expect 1 "dapx-perf: $no_module" "$perf" --xrc 10.0.0.2
+expect 1 "dapx-perf: $no_module" "$perf" --server --xrc
 
 case $("$ctl" info -j 2>/dev/null) in
 '{"module":false,'*"$no_module"*) ;;

@@ -21,7 +21,7 @@ dapx::XrcDomainInfo job()
                           {.pid = 4711, .name = "", .opens = 1}},
             .srqs = {{.number = 5, .pid = 100}, {.number = 16, .pid = 4711}},
             .qps = {{.number = 17,
-                     .state = DAPX_QP_RTS,
+                     .state = dapx::QpState::ready_to_send,
                      .registrations = 2,
                      .messages = 1024,
                      .not_ready = 3}}};

@@ -98,7 +98,7 @@ bool add_parts(XrcDomainInfo& domain, ::nlattr* first, int length) noexcept
                 return false;
             domain.qps.push_back({
                 .number = detail::nl_number(table[DAPX_XRCD_QP_NUMBER]),
-                .state = detail::nl_number(table[DAPX_XRCD_QP_STATE]),
+                .state = QpState{detail::nl_number(table[DAPX_XRCD_QP_STATE])},
                 .registrations = detail::nl_number(table[DAPX_XRCD_QP_REGISTRATIONS]),
                 .messages = detail::nl_large_number(table[DAPX_XRCD_QP_MESSAGES]),
                 .not_ready = detail::nl_large_number(table[DAPX_XRCD_QP_NOT_READY]),

@@ -134,7 +134,7 @@ TEST(XrcDomainList, OneMessageEach)
     EXPECT_EQ(job.srqs[0].pid, 101U);
     ASSERT_EQ(job.qps.size(), 1U);
     EXPECT_EQ(job.qps[0].number, 17U);
-    EXPECT_EQ(job.qps[0].state, std::uint32_t{DAPX_QP_RTS});
+    EXPECT_EQ(job.qps[0].state, dapx::QpState::ready_to_send);
     EXPECT_EQ(job.qps[0].registrations, 2U);
     EXPECT_EQ(job.qps[0].messages, 1ULL << 40);
     EXPECT_EQ(job.qps[0].not_ready, 3U);

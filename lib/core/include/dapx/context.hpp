@@ -85,6 +85,7 @@ struct ObjectInfo {
 /// All functions may be called from any thread at any time.
 class DAPX_EXPORT Context {
 public:
+    /// The device node.
     static constexpr const char* default_node = "/dev/dapx";
 
     /// Whether the kernel has the dapx module, which open_node() may still refuse.

@@ -16,6 +16,7 @@ namespace dapx {
 
 /// Deadlines are absolute points on CLOCK_MONOTONIC, which is what steady_clock is on Linux.
 using Clock = std::chrono::steady_clock;
+/// A point of this clock.
 using Deadline = Clock::time_point;
 
 /// A wait without end.

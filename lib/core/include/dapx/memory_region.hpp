@@ -44,6 +44,7 @@ template <> inline constexpr bool is_flags<RegionFlags> = true;
 /// not one byte changes any more.
 class DAPX_EXPORT MemoryRegion : public Object {
 public:
+    /// Registers memory.
     /// @param addr   start; needs no alignment.
     /// @param length bytes, not 0.
     /// Errors: ENOMEM (also RLIMIT_MEMLOCK), EFAULT (not mapped), EACCES (mapped with less

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dapx/error.hpp>
+#include <dapx/qp.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -27,7 +28,7 @@ struct XrcDomainInfo {
     /// A receive queue pair.
     struct Qp {
         std::uint32_t number = 0;
-        std::uint32_t state = 0;         ///< enum dapx_qp_state
+        QpState state = QpState::reset;
         std::uint32_t registrations = 0; ///< contexts that are registered with it
         std::uint64_t messages = 0;      ///< that arrived whole
         std::uint64_t not_ready = 0;     ///< times that an SRQ had no receive for one
