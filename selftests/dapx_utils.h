@@ -251,7 +251,8 @@ int device_add(const struct host *host);
 int cable_set(const struct host *from, const struct host *to, bool whole);
 /*
  * What leaves @host is lost. Not by cable_set(): to the RDMA CM a neighbour that changes
- * is the end of a set-up.
+ * is the end of a set-up. While connections are set up only: what rxe sends in the moment
+ * of the change has an error, which ends its queue pair.
  */
 int host_mute(const struct host *host, bool muted);
 /*

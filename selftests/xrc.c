@@ -424,6 +424,16 @@ TEST_F(xrc, waits_for_a_receive)
 	EXPECT_TRUE(same(&self->a, 0, &self->r[0], TAKE, 30000));
 }
 
+/* For longer than it takes a sender to probe whether its peer is there. */
+TEST_F(xrc, waits_long_for_a_receive)
+{
+	OK(xrc_send(&self->ep, self->srq[0].number, 1, 0, 100));
+	sleep_ms(2500);
+	OK(srq_recv(&self->srq[0].srq, 8, TAKE, 100));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->r[0].recv, 8, DAPX_STATUS_SUCCESS, NULL));
+}
+
 /* So does a write with immediate data, at its end. */
 TEST_F(xrc, write_waits_for_a_receive)
 {
@@ -806,12 +816,12 @@ TEST_F(xrc, refusal_that_is_lost_at_first)
 	OK(xrc_send(&self->ep, self->srq[0].number, 1, 0, 100));
 	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_SUCCESS, NULL));
 	OK(expect_async(&self->r[0].conn, DAPX_ASYNC_XRC_QP_ESTABLISHED, NULL));
-	OK(host_mute(&self->r[0], true));
+	OK(cable_set(&self->r[0], &self->a, false));
 	OK(xrc_send(&self->ep, NO_SRQ, 2, 0, 100));
 	OK(expect_async(&self->r[0].conn, DAPX_ASYNC_XRC_QP_ERROR, NULL));
 	sleep_ms(2 * GLANCE_MS);
 	EXPECT_NE(DAPX_QP_ERROR, qp_state(&self->r[0], self->qp_num));
-	OK(host_mute(&self->r[0], false));
+	OK(cable_set(&self->r[0], &self->a, true));
 	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_REMOTE_QUEUE, NULL));
 }
 

@@ -367,6 +367,92 @@ TEST_F(xrc_wire, half_a_message)
 	OK(xrc_srq_make(&self->wire.b, 64, &self->wire.srq));
 }
 
+/* From @peer, a plain endpoint, which receives answers where others receive segments. */
+static int connect_sender(struct ep *ep, struct ep *peer, unsigned int receives)
+{
+	static const struct qp_options options = {
+		.timeout = 12, .retry_count = 2, .rnr_retry = 7, .path_mtu = 3,
+	};
+	struct dapx_ep_modify rts = {
+		.ep = peer->handle,
+		.mask = DAPX_EP_MODIFY_QP,
+		.qp = {
+			.state = DAPX_QP_RTS, .timeout = 12, .retry_count = 2, .rnr_retry = 7,
+			.sq_psn = (ep->qp_num + peer->qp_num) & 0xffffff,
+		},
+	};
+	__u8 gid[16], peer_gid[16];
+	unsigned int i;
+
+	if (host_gid_index(ep->host, gid) < 0 || host_gid_index(peer->host, peer_gid) < 0 ||
+	    qp_init(ep) || qp_init(peer))
+		return -1;
+	for (i = 0; i < receives; i++)
+		if (ep_recv(peer, i, i * SEGMENT_SIZE, SEGMENT_SIZE))
+			return -1;
+	if (qp_rtr(ep, peer->qp_num, peer_gid, &options) ||
+	    qp_rtr(peer, ep->qp_num, gid, &options) || qp_rts(ep, &options))
+		return -1;
+	if (_test_cmd_ep_modify(peer->host->fd, &rts))
+		return because("DAPX_EP_MODIFY to RTS: %m");
+	return 0;
+}
+
+/* A message of @sender's has arrived at @peer, which has not answered. */
+static int leave_unanswered(struct ep *sender, struct ep *peer)
+{
+	struct hello welcome = {
+		.type = WELCOME, .version = 1, .segment_size = htole16(SEGMENT_SIZE),
+		.magic = htole32(MAGIC), .limit = htole32(8),
+	};
+	struct host *host = peer->host;
+
+	if (connect_sender(sender, peer, 8) || xrc_send(sender, 1, 5, 0, 100) ||
+	    expect_completion(&host->recv, 0, DAPX_STATUS_SUCCESS, NULL))
+		return -1;
+	memcpy(host->mem + ANSWERS, &welcome, sizeof(welcome));
+	if (ep_send(peer, 0, ANSWERS, sizeof(welcome)) ||
+	    expect_completion(&host->done, 0, DAPX_STATUS_SUCCESS, NULL) ||
+	    expect_completion(&host->recv, 1, DAPX_STATUS_SUCCESS, NULL))
+		return -1;
+	return *(__u8 *)(host->mem + SEGMENT_SIZE) == REQUEST ? 0 : because("no request");
+}
+
+/* The device has nothing to send that could fail; the sender notices all the same. */
+TEST_F(xrc_wire, peer_that_ends_before_it_answers)
+{
+	struct wire *wire = &self->wire;
+	struct ep sender, peer;
+
+	OK(xrc_ep_create(&wire->b, &sender));
+	OK(ep_create(&wire->a, &peer));
+	OK(leave_unanswered(&sender, &peer));
+	OK(ep_destroy(&peer));
+	OK(expect_completion(&wire->b.done, 5, DAPX_STATUS_TRANSPORT, NULL));
+	OK(ep_destroy(&sender));
+}
+
+/* It is probed several times, which takes nothing from it, and does it no harm. */
+TEST_F(xrc_wire, peer_that_answers_late)
+{
+	struct answer answer = {
+		.type = ANSWER, .expected = htole32(1), .limit = htole32(8),
+	};
+	struct wire *wire = &self->wire;
+	struct ep sender, peer;
+
+	OK(xrc_ep_create(&wire->b, &sender));
+	OK(ep_create(&wire->a, &peer));
+	OK(leave_unanswered(&sender, &peer));
+	sleep_ms(3500);
+	OK(evd_quiet(&wire->a.recv));
+	memcpy(wire->a.mem + ANSWERS, &answer, sizeof(answer));
+	OK(ep_send(&peer, 1, ANSWERS, sizeof(answer)));
+	OK(expect_completion(&wire->b.done, 5, DAPX_STATUS_SUCCESS, NULL));
+	OK(ep_destroy(&peer));
+	OK(ep_destroy(&sender));
+}
+
 /* Anything at all. */
 TEST_F(xrc_wire, garbage)
 {

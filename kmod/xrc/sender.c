@@ -11,6 +11,9 @@
 #include "xrc/engine.h"
 #include "xrc/xrc.h"
 
+/* A peer is noticed to be gone after this, and the retries of the queue pair. */
+#define DAPX_XRC_PROBE_INTERVAL ms_to_ktime(1000)
+
 /* A request between its ring's entry and its completion; one for each slot. */
 struct dapx_xrc_send {
 	struct dapx_xrc_message msg;
@@ -30,6 +33,10 @@ struct dapx_xrc_sender {
 	unsigned int lent;		/* of those for segments, by the device's pool */
 	unsigned int ended;		/* requests done since the queue was last told */
 	bool stopped;
+	bool probing;			/* a probe is on its way */
+	bool probes;			/* probe_timer runs */
+	struct ib_cqe probe_cqe;
+	struct hrtimer probe_timer;
 	struct hrtimer timer;
 	u32 stride;
 	void *payloads;
@@ -208,6 +215,47 @@ static void dapx_xrc_wire_failed(struct dapx_xrc_sender *sender, enum ib_wc_stat
 	dapx_ep_fail(sender->ep);
 }
 
+/* Each segment has arrived, and what they ask for has not been answered. */
+static bool dapx_xrc_waits_for_answer(struct dapx_xrc_sender *sender)
+{
+	return !sender->stopped && !sender->req.failed && list_empty(&sender->busy) &&
+	       !list_empty(&sender->req.messages);
+}
+
+static void dapx_xrc_probe_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct dapx_ep *ep = cq->cq_context;
+	struct dapx_xrc_sender *sender = ep->xrc;
+
+	dapx_xrc_sender_lock(sender);
+	sender->probing = false;
+	if (wc->status != IB_WC_SUCCESS)
+		dapx_xrc_wire_failed(sender, wc->status);
+	dapx_xrc_sender_unlock(sender);
+}
+
+/*
+ * A peer that ends before it answers sends nothing more, and the device notices only when
+ * it has something to send itself.
+ */
+static enum hrtimer_restart dapx_xrc_probe(struct hrtimer *timer)
+{
+	struct dapx_xrc_sender *sender = container_of(timer, struct dapx_xrc_sender, probe_timer);
+	struct dapx_ep *ep = sender->ep;
+
+	dapx_xrc_sender_lock(sender);
+	sender->probes = !sender->stopped && !list_empty(&sender->req.messages);
+	if (dapx_xrc_waits_for_answer(sender) && !sender->probing) {
+		sender->probing = !dapx_xrc_post_probe(ep->qp, &sender->probe_cqe);
+		if (!sender->probing)
+			dapx_ep_fail(ep);
+	}
+	if (sender->probes)
+		hrtimer_start(timer, DAPX_XRC_PROBE_INTERVAL, HRTIMER_MODE_REL_SOFT);
+	dapx_xrc_sender_unlock(sender);
+	return HRTIMER_NORESTART;
+}
+
 /* The buffer of a segment is free again. That it arrived is for the answer to say. */
 static void dapx_xrc_segment_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -222,6 +270,12 @@ static void dapx_xrc_segment_done(struct ib_cq *cq, struct ib_wc *wc)
 		dapx_xrc_wire_failed(sender, wc->status);
 	else
 		dapx_xrc_transmit(&sender->req);
+	if (!sender->probes && dapx_xrc_waits_for_answer(sender) &&
+	    !ep->obj.ctx->dev->iwarp) {
+		hrtimer_start(&sender->probe_timer, DAPX_XRC_PROBE_INTERVAL,
+			      HRTIMER_MODE_REL_SOFT);
+		sender->probes = true;
+	}
 	/* Also those of a connection that broke: nobody has to clear it away soon. */
 	dapx_xrc_send_give_back(sender);
 	dapx_xrc_sender_unlock(sender);
@@ -393,6 +447,9 @@ static int dapx_xrc_sender_create(struct dapx_ep *ep)
 	INIT_LIST_HEAD(&sender->busy);
 	INIT_LIST_HEAD(&sender->answers);
 	hrtimer_setup(&sender->timer, dapx_xrc_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&sender->probe_timer, dapx_xrc_probe, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	sender->probe_cqe.done = dapx_xrc_probe_done;
 	sender->stride = ep->sq.view.stride - sizeof(struct dapx_send_wr);
 	ret = -ENOMEM;
 	sender->payloads = kvcalloc(depth, sender->stride, GFP_KERNEL_ACCOUNT);
@@ -457,7 +514,9 @@ static void dapx_xrc_sender_stop(struct dapx_ep *ep)
 	dapx_xrc_sender_unlock(sender);
 	/* It may be what tells the queue of them. */
 	hrtimer_cancel(&sender->timer);
+	hrtimer_cancel(&sender->probe_timer);
 	dapx_xrc_sender_lock(sender);
+	sender->probes = false;
 	dapx_xrc_sender_unlock(sender);
 }
 
@@ -467,6 +526,7 @@ static void dapx_xrc_sender_reset(struct dapx_ep *ep)
 	struct dapx_xrc_sender *sender = ep->xrc;
 
 	list_splice_init(&sender->busy, &sender->idle);
+	sender->probing = false;
 	sender->req.room = sender->lent + 1;
 	dapx_xrc_send_give_back(sender);
 	dapx_xrc_requester_init(&sender->req, &dapx_xrc_requester_ops, 1, 7);
@@ -495,7 +555,7 @@ static void dapx_xrc_sender_qp_params(const struct dapx_ep *ep, const struct dap
 				      struct dapx_qp_params *params)
 {
 	params->pd = ep->obj.ctx->dev->xrc_pd;
-	params->send_depth = DAPX_XRC_CREDITS;
+	params->send_depth = DAPX_XRC_CREDITS + 1; /* and a probe */
 	params->recv_depth = dapx_xrc_answers(ep->obj.ctx->dev);
 	params->max_send_sge = 1;
 	params->max_recv_sge = 1;

@@ -223,6 +223,18 @@ int dapx_xrc_post_send(struct ib_qp *qp, struct dapx_xrc_buffer *buffer, u32 len
 	return ib_post_send(qp, &wr, NULL);
 }
 
+/* A write of no bytes: it takes neither a key nor a buffer of the peer's, nor a credit. */
+int dapx_xrc_post_probe(struct ib_qp *qp, struct ib_cqe *cqe)
+{
+	struct ib_rdma_wr wr = {
+		.wr.wr_cqe = cqe,
+		.wr.opcode = IB_WR_RDMA_WRITE,
+		.wr.send_flags = IB_SEND_SIGNALED,
+	};
+
+	return ib_post_send(qp, &wr.wr, NULL);
+}
+
 /* The device is done with it: what it wrote, or may have, is the CPU's to read and to overwrite. */
 void dapx_xrc_buffer_read(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer, u32 length)
 {

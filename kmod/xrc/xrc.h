@@ -104,6 +104,7 @@ bool dapx_xrc_pool_take(struct dapx_xrc_pool *pool, struct list_head *to);
 void dapx_xrc_pool_give(struct dapx_xrc_pool *pool, struct dapx_xrc_buffer *buffer);
 int dapx_xrc_buffer_init(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer, u32 size);
 void dapx_xrc_buffer_exit(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer);
+int dapx_xrc_post_probe(struct ib_qp *qp, struct ib_cqe *cqe);
 void dapx_xrc_buffer_read(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer, u32 length);
 int dapx_xrc_buffers_create(struct ib_device *ibdev, struct list_head *list, unsigned int count);
 void dapx_xrc_buffers_destroy(struct ib_device *ibdev, struct list_head *list);
