@@ -19,7 +19,7 @@ static int dapx_xrc_qp_step(struct dapx_xrc_qp *qp, struct ib_qp_attr *attr, int
 	/* Of no bytes, to find out whether we are there: no memory of its PD has a remote key. */
 	if (mask & IB_QP_ACCESS_FLAGS)
 		attr->qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
-	/* Its peer reads nothing. What rxe cannot allocate for more, it says when it is too late. */
+	/* Its peer reads nothing. What rxe cannot allocate for that, it reports too late. */
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		attr->max_dest_rd_atomic = 0;
 	ret = ib_modify_qp(qp->qp, attr, mask);

@@ -351,7 +351,8 @@ struct Peer : dapx_xrc_responder {
               "messages are counted wrong");
         check(reply.status == DAPX_STATUS_SUCCESS || !reply.has_data, "data of what was refused");
         const bool unheard = was_failed || reply.type == DAPX_XRC_WELCOME;
-        const bool dropped = !unheard && was_dropping && dropping && reply.status == DAPX_STATUS_SUCCESS;
+        const bool dropped =
+            !unheard && was_dropping && dropping && reply.status == DAPX_STATUS_SUCCESS;
         if (unheard || dropped) {
             check(advance == 0 && calls == 0, "something is done though nothing is heard");
             check(!dropped || (requests == 0 && (reply.type != 0) == asks),

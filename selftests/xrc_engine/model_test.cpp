@@ -23,7 +23,7 @@ struct Seen {
     bool shared = false;           // several requests in a segment
     bool not_ready_inside = false; // a segment of which something was done
     bool last_credit = false;      // went into a segment of several requests, more waiting
-    bool dropping_several = false;  // a segment of several requests was dropped
+    bool dropping_several = false; // a segment of several requests was dropped
 };
 
 struct Setup {
@@ -193,8 +193,8 @@ private:
                              before->requester.limit - before->requester.sent <= 1 &&
                              world.requester.next != nullptr;
         seen_.dropping_several |= before->responder.dropping && world.responder.dropping &&
-                                 world.to_responder.size() < before->to_responder.size() &&
-                                 requests_of(before->to_responder.front()) > 1;
+                                  world.to_responder.size() < before->to_responder.size() &&
+                                  requests_of(before->to_responder.front()) > 1;
     }
 
     static std::size_t requests_of(const Segment& segment)

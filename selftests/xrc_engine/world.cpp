@@ -707,9 +707,9 @@ std::uint64_t World::fingerprint() const
     add(messages_.size());
 
     const Responder& resp = responder;
-    add(resp.expected, resp.demand, resp.greeted, resp.dropping, resp.failed, resp.open, resp.opcode,
-        resp.solicited, resp.srqn, resp.total, resp.done, resp.rkey, resp.imm, resp.addr,
-        index_of(resp.queue), index_of(resp.receive));
+    add(resp.expected, resp.demand, resp.greeted, resp.dropping, resp.failed, resp.open,
+        resp.opcode, resp.solicited, resp.srqn, resp.total, resp.done, resp.rkey, resp.imm,
+        resp.addr, index_of(resp.queue), index_of(resp.receive));
     for (const Queue& queue : queues_) {
         add(queue.alive, queue.next, queue.receives.size());
         for (const Receive& receive : queue.receives)
