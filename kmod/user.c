@@ -98,17 +98,19 @@ void dapx_user_hold(struct dapx_user *user)
 
 void dapx_user_put(struct dapx_user *user)
 {
+	uid_t uid = user->uid;
 	bool last;
 
 	xa_lock(&dapx_users);
 	last = refcount_dec_and_test(&user->refs);
-	if (last)
-		__xa_erase(&dapx_users, user->uid);
+	if (last) {
+		/* Before the user goes out of dapx_users: dapx_wq may end as soon as that is empty. */
+		queue_work(dapx_wq, &user->release);
+		__xa_erase(&dapx_users, uid);
+	}
 	xa_unlock(&dapx_users);
-	if (!last)
-		return;
-	queue_work(dapx_wq, &user->release);
-	wake_up_var(&dapx_users);
+	if (last)
+		wake_up_var(&dapx_users);
 }
 
 int dapx_users_init(void)
