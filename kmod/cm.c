@@ -459,6 +459,8 @@ static void dapx_cm_destroy(struct dapx_object *obj)
 	cm->closing = true;
 	spin_unlock_irq(&cm->lock);
 	dapx_cm_shutdown(cm);
+	/* Its callbacks look at the context, which does not wait for that work. */
+	dapx_cm_cancel_destroy(cm);
 	if (listener)
 		dapx_cm_destroy_listener(cm);
 	/* Nothing of it changes any more: no callback, and the handle is gone. */
