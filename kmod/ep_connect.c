@@ -147,6 +147,8 @@ static bool dapx_ep_connected(struct dapx_ep *ep)
 	    ((ep->state == DAPX_EP_ACTIVE_PENDING && ep->answered) ||
 	     ep->state == DAPX_EP_COMPLETION_PENDING)) {
 		dapx_ep_set_state(ep, DAPX_EP_CONNECTED);
+		/* With the lock: it may be wanted again, see dapx_ep_waits_for_acks(). */
+		cancel_delayed_work(&ep->deadline);
 		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
 		/* Release: who sees this posts its completion behind that event. */
 		smp_store_release(&ep->established, true);
@@ -155,7 +157,6 @@ static bool dapx_ep_connected(struct dapx_ep *ep)
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (!connected)
 		return false;
-	cancel_delayed_work(&ep->deadline);
 	dapx_ep_update_modes(ep);
 	return true;
 }
@@ -504,6 +505,22 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 	return ret == -ENODEV ? -EADDRNOTAVAIL : ret;
 }
 
+/* Not if the set-up is over already: a peer that has left since may have begun to use the timer. */
+static void dapx_ep_begin_deadline(struct dapx_ep *ep)
+{
+	u64 now = ktime_get_ns();
+
+	if (ep->connect_deadline == DAPX_NO_DEADLINE)
+		return;
+	spin_lock_irq(&ep->lock);
+	/* Rounded up, and the current tick may be nearly over. */
+	if (ep->state == DAPX_EP_ACTIVE_PENDING)
+		dapx_object_queue_delayed(&ep->obj, &ep->deadline, 2 +
+					  nsecs_to_jiffies(ep->connect_deadline -
+							   min(ep->connect_deadline, now)));
+	spin_unlock_irq(&ep->lock);
+}
+
 int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_connect *cmd = ucmd->cmd;
@@ -556,11 +573,8 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 		goto out;
 	}
 	ret = cmd->cm ? dapx_ep_connect_by_id(ep, cmd->cm) : dapx_ep_connect_to(ep, cmd);
-	if (!ret && cmd->deadline != DAPX_NO_DEADLINE)
-		/* Rounded up, and the current tick may be nearly over. */
-		dapx_object_queue_delayed(&ep->obj, &ep->deadline, 2 +
-					  nsecs_to_jiffies(cmd->deadline -
-							   min(cmd->deadline, ktime_get_ns())));
+	if (!ret)
+		dapx_ep_begin_deadline(ep);
 out:
 	dapx_ep_unlock(ep);
 	return ret;
