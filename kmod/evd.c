@@ -123,6 +123,7 @@ static void dapx_evd_flush(struct dapx_evd *evd, unsigned long *flags)
 {
 	while (dapx_evd_flush_some(evd) && !fatal_signal_pending(current)) {
 		spin_unlock_irqrestore(&evd->lock, *flags);
+		cond_resched();
 		spin_lock_irqsave(&evd->lock, *flags);
 	}
 }

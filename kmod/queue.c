@@ -515,6 +515,8 @@ int dapx_queue_run(struct dapx_queue *q)
 		}
 		corrupt = q->corrupt;
 		spin_unlock_bh(&q->lock);
+		if (more)
+			cond_resched();
 	} while (more);
 	if (fault && q->ops->fault)
 		q->ops->fault(q);
