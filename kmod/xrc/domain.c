@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: XRC domains, which processes share that have the same file
+ * dapx: XRC domains, shared by processes that have the same file open
  *
- * A domain is of a device and an inode, or of a device and whoever made it. It holds
- * the file's path: so its file system stays mounted, and the inode the same. It does
- * not hold the open file, which has an end of its own that others wait for (locks,
- * "text file busy").
+ * A domain belongs to a device and an inode or, without a file, to a device and the process
+ * that created it. It holds the file's path, so that the file system stays mounted and the
+ * inode is not reused. It does not hold the open file, since others wait for the release of
+ * that (locks, ETXTBSY).
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -17,7 +17,7 @@
 
 #include "xrc/xrc.h"
 
-/* All of all devices, for those who list them. */
+/* The domains of all devices, for netlink. */
 static DEFINE_XARRAY_ALLOC1(dapx_xrc_domains);
 static u32 dapx_xrc_next_domain;	/* dapx_xrc_domains' xa_lock */
 static atomic64_t dapx_xrc_generation_count;
@@ -55,7 +55,7 @@ struct dapx_xrc_domain *dapx_xrc_domain_next(u32 id)
 	return domain;
 }
 
-/* Its last queue pair is gone. */
+/* Frees what dapx_xrc_domain_fill() allocated. The domain has no queue pairs any more. */
 static void dapx_xrc_domain_drain(struct dapx_xrc_domain *domain)
 {
 	if (!domain->pool)
@@ -65,7 +65,7 @@ static void dapx_xrc_domain_drain(struct dapx_xrc_domain *domain)
 	dapx_xrc_put(domain->dev);
 }
 
-/* Its first one is made. With domain->lock. */
+/* Allocates what queue pairs need, for the first of them. Called with domain->lock held. */
 int dapx_xrc_domain_fill(struct dapx_xrc_domain *domain)
 {
 	int ret;
@@ -94,7 +94,7 @@ static struct dapx_xrc_domain *dapx_xrc_domain_find(struct dapx_device *dev,
 	return NULL;
 }
 
-/* @path NULL: of no file. */
+/* @path is NULL for a domain without a file. */
 static struct dapx_xrc_domain *dapx_xrc_domain_create(struct dapx_device *dev,
 						      const struct path *path)
 {
@@ -126,7 +126,7 @@ static struct dapx_xrc_domain *dapx_xrc_domain_create(struct dapx_device *dev,
 	return domain;
 }
 
-/* To look and to make is one step, for all processes. */
+/* Looks up the domain of a file, or creates it, in one step under dev->xrc_lock. */
 static struct dapx_xrc_domain *dapx_xrc_domain_open(struct dapx_device *dev,
 						    const struct path *path, u32 flags)
 {
@@ -146,7 +146,7 @@ static struct dapx_xrc_domain *dapx_xrc_domain_open(struct dapx_device *dev,
 	return domain;
 }
 
-/* @ctx: whose open file was the last one. */
+/* @ctx is the context that closes the domain; it is named in the notification. */
 static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain, struct dapx_context *ctx)
 {
 	struct dapx_device *dev = domain->dev;
@@ -168,7 +168,7 @@ static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain, struct dapx_co
 	dapx_xrc_domain_put(domain);
 }
 
-/* From then on, and until it leaves, the domain is open to whoever has its lock. */
+/* Until dapx_xrcd_leave(), everyone who takes domain->lock finds the domain open. */
 static void dapx_xrcd_join(struct dapx_xrcd *xrcd)
 {
 	mutex_lock(&xrcd->domain->lock);
@@ -191,19 +191,19 @@ static void dapx_xrcd_leave(struct dapx_xrcd *xrcd)
 	dapx_xrc_domain_close(xrcd->domain, xrcd->obj.ctx);
 }
 
-/* The owner may write whenever he likes, be it by a chmod(2) first: 0440 is no less his file. */
+/* The owner of a file can always get write access with chmod(2), so mode 0440 does not matter. */
 static bool dapx_xrcd_may_write(struct file *file)
 {
 	return !file_permission(file, MAY_WRITE) ||
 	       inode_owner_or_capable(file_mnt_idmap(file), file_inode(file));
 }
 
-/* Not by descriptors of which many share an inode, nor by a file that one may only read. */
+/* Refuses files that share one inode, such as anonymous inodes, and files that may only be read. */
 static int dapx_xrcd_check_file(struct file *file)
 {
 	if (!S_ISREG(file_inode(file)->i_mode))
 		return -EINVAL;
-	/* One answer for all reasons: EPERM and EIO would say something else of the context. */
+	/* One errno for all reasons: EPERM and EIO are taken, they describe the context. */
 	if (__mnt_is_readonly(file->f_path.mnt) || !dapx_xrcd_may_write(file))
 		return -EACCES;
 	return 0;

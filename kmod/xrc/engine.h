@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dapx: XRC's protocol, and the engine that speaks it
+ * dapx: the XRC protocol, and the engine that implements it
  *
- * The engine knows messages, queues and keys, but no device, no connection and no
- * memory: what it needs of them are the operations below. It takes no locks and waits
- * for nothing; all calls for one requester, or one responder, come one at a time. It is
+ * The engine knows messages, queues and keys, but no device, no connection and no process'
+ * memory; it reaches those through the operations below. It takes no locks and never sleeps.
+ * The caller serialises all calls for a requester, and all calls for a responder. The engine is
  * also compiled for user space, where it is tested without a kernel.
  *
  * On the wire
  * -----------
- * A requester cuts messages into requests, numbered from 0, and sends segments of one or
- * more of them over something that loses none and keeps their order; a responder answers.
- * An answer says which requests are done (all before @expected), how many segments may be
- * sent in all (@limit: credits), and what is wrong.
+ * A requester cuts messages into requests, which are numbered from 0, and sends segments of one
+ * or more requests over a transport that is reliable and keeps their order. A responder
+ * answers. An answer says which requests are done (all before @expected), how many segments the
+ * requester may have sent in total (@limit: its credits), and whether there was an error.
  *
- * A responder whose queue has no receive answers "not ready", and drops all until that
- * request comes again, which the requester sends after a while, with all behind it.
- * Any other fault ends the connection.
+ * A responder whose queue has no receive answers "not ready" and drops every segment until that
+ * request arrives again. The requester waits for the RNR timer and then sends that request and
+ * all later ones again. Any other error ends the connection.
  *
- * A message is done for its sender when its last request is: when the data are where they
- * belong. Requests of reads and atomics have a segment each, and are answered one by one,
- * with data. Others share one if they are waiting to be sent anyway.
+ * A message is done for its sender when its last request is done, that is, when the data are at
+ * their destination. Each request of a read or an atomic has a segment of its own, and an
+ * answer of its own that contains the data. Other requests share segments if several are
+ * pending.
  *
- * First of all comes a hello. It may come twice, since some devices leave what comes
- * first lying until more comes.
+ * The first segment is a hello. It may be sent twice, since some devices do not deliver the
+ * first segment before another one arrives.
  */
 #ifndef _DAPX_XRC_ENGINE_H
 #define _DAPX_XRC_ENGINE_H
@@ -35,9 +36,9 @@
 
 #define DAPX_XRC_MAGIC 0x43525864	/* "dXRC" */
 #define DAPX_XRC_VERSION 1
-/* The size of all buffers. */
+/* The size of a segment's buffer, in bytes. */
 #define DAPX_XRC_SEGMENT_SIZE 8192
-/* Requests of a segment begin at multiples of it; what is between them is 0. */
+/* The requests in a segment are aligned to this; the padding between them is 0. */
 #define DAPX_XRC_ALIGN 8
 #define DAPX_XRC_MAX_SRQN 0xffffffu
 
@@ -58,7 +59,7 @@ struct dapx_xrc_hello {
 };
 
 enum dapx_xrc_request_flags {
-	DAPX_XRC_ASK = 1 << 0,		/* of a segment's first: an answer is wanted now */
+	DAPX_XRC_ASK = 1 << 0,		/* in a segment's first request: answer now */
 	DAPX_XRC_SOLICITED = 1 << 1,
 };
 
@@ -67,10 +68,10 @@ struct dapx_xrc_request {
 	__u8 opcode;			/* enum dapx_opcode */
 	__le16 flags;
 	__le32 seq;
-	__le32 demand;			/* of a segment's first: requests that are not done */
+	__le32 demand;			/* in a segment's first request: requests not done */
 	__le32 srqn;
 	__le32 total;			/* bytes of the message */
-	__le32 length;			/* of them, behind this header */
+	__le32 length;			/* bytes of it that follow this header */
 	__le32 rkey;
 	__le32 imm;
 	__le64 addr;
@@ -81,7 +82,7 @@ struct dapx_xrc_request {
 #define DAPX_XRC_PAYLOAD (DAPX_XRC_SEGMENT_SIZE - (u32)sizeof(struct dapx_xrc_request))
 
 enum dapx_xrc_answer_flags {
-	DAPX_XRC_DATA = 1 << 0,		/* what the request before @expected asked for follows */
+	DAPX_XRC_DATA = 1 << 0,		/* data for the request before @expected follow */
 };
 
 struct dapx_xrc_answer {
@@ -119,46 +120,46 @@ struct dapx_xrc_message {
 	u64 addr;
 	u64 compare_add;
 	u64 swap;
-	u32 first;			/* request, once it is its turn */
+	u32 first;			/* its first request; set when the message is @next */
 };
 
 struct dapx_xrc_requester;
 
 struct dapx_xrc_requester_ops {
-	/* memory for a segment; there is some as long as @room says so */
+	/* returns a buffer for a segment; called only while @room is not 0 */
 	void *(*buffer)(struct dapx_xrc_requester *req);
-	/* takes the buffer */
+	/* sends the buffer, and owns it from then on */
 	void (*send)(struct dapx_xrc_requester *req, void *buffer, u32 length);
-	/* gives it back */
+	/* takes back a buffer that will not be sent */
 	void (*discard)(struct dapx_xrc_requester *req, void *buffer);
-	/* from a message's memory, to it; false: it does not give the rights */
+	/* copy from and to a message's memory; false: access denied */
 	bool (*gather)(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
 		       u32 offset, void *to, u32 length);
 	bool (*scatter)(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
 			u32 offset, const void *from, u32 length);
-	/* in the order in which they were submitted, each once */
+	/* called once for each message, in the order of submission */
 	void (*done)(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
 		     enum dapx_status status);
-	/* dapx_xrc_waited() after so many microseconds; takes the place of one before */
+	/* call dapx_xrc_waited() after @usecs microseconds; replaces an earlier wait */
 	void (*wait)(struct dapx_xrc_requester *req, u32 usecs);
-	/* for one more segment, if there can be: counts @room up; may be NULL */
+	/* get a buffer for one more segment, if possible, and increment @room; may be NULL */
 	void (*make_room)(struct dapx_xrc_requester *req);
 };
 
 struct dapx_xrc_requester {
 	const struct dapx_xrc_requester_ops *ops;
 	struct list_head messages;	/* not done, in order */
-	struct dapx_xrc_message *next;	/* whose request is next; NULL: none */
+	struct dapx_xrc_message *next;	/* message of the next request; NULL: none */
 	u32 next_seq;
-	u32 acked;			/* all before are done */
+	u32 acked;			/* all requests before it are done */
 	u32 queued;			/* messages from @next on */
-	u32 sent;			/* segments, those sent again included */
-	u32 limit;			/* of @sent */
-	u32 payload;			/* of a request, at most; 0: not welcome yet */
-	u32 room;			/* segments that can be sent now; the owner counts it up */
+	u32 sent;			/* segments, including those sent again */
+	u32 limit;			/* of @sent, as granted by the peer */
+	u32 payload;			/* most bytes of a request; 0: no welcome yet */
+	u32 room;			/* free buffers; the owner increments it */
 	u8 hellos;
-	u8 tries;			/* that found the peer's queue not ready */
-	u8 retry_limit;			/* of them; 7: none */
+	u8 tries;			/* that the peer answered "not ready" */
+	u8 retry_limit;			/* of @tries; 7: no limit */
 	bool greeted;
 	bool waiting;
 	bool failed;
@@ -185,12 +186,12 @@ struct dapx_xrc_arrival {
 };
 
 /*
- * A queue that was found stays valid for this responder until dapx_xrc_queue_gone();
- * a receive that was taken, until it is completed or its queue is gone.
+ * A queue that find() returned stays valid for this responder until dapx_xrc_queue_gone(). A
+ * receive that take() returned stays valid until it is completed or its queue is gone.
  */
 struct dapx_xrc_responder_ops {
 	void *(*find)(struct dapx_xrc_responder *resp, u32 srqn);
-	/* the next receive, and how much fits into it; SUCCESS, RECEIVER_NOT_READY or else */
+	/* gets the next receive and its size; RECEIVER_NOT_READY: there is none */
 	enum dapx_status (*take)(struct dapx_xrc_responder *resp, void *queue, void **receive,
 				 u64 *size);
 	bool (*place)(struct dapx_xrc_responder *resp, void *queue, void *receive, u32 offset,
@@ -198,14 +199,15 @@ struct dapx_xrc_responder_ops {
 	void (*complete)(struct dapx_xrc_responder *resp, void *queue, void *receive,
 			 const struct dapx_xrc_arrival *arrival);
 	/*
-	 * Memory of the queue's owner: [addr, addr + total) is what the message names, of
-	 * which the part at @offset is copied. False: the key does not give the rights.
+	 * Access memory of the queue's owner. The message names the range [addr, addr + total),
+	 * of which the part at @offset is copied. False: the key does not give access to the
+	 * range.
 	 */
 	bool (*write)(struct dapx_xrc_responder *resp, void *queue, u32 rkey, u64 addr, u32 total,
 		      u32 offset, const void *from, u32 length);
 	bool (*read)(struct dapx_xrc_responder *resp, void *queue, u32 rkey, u64 addr, u32 total,
 		     u32 offset, void *to, u32 length);
-	/* @old: as a number; it is made little-endian by the engine */
+	/* @old has the CPU's byte order; the engine makes it little-endian */
 	bool (*atomic)(struct dapx_xrc_responder *resp, void *queue, u32 rkey, u64 addr,
 		       u8 opcode, u64 compare_add, u64 swap, u64 *old);
 };
@@ -213,20 +215,20 @@ struct dapx_xrc_responder_ops {
 struct dapx_xrc_responder {
 	const struct dapx_xrc_responder_ops *ops;
 	u32 expected;
-	u32 demand;			/* as the requester last said */
+	u32 demand;			/* as the requester last reported it */
 	u64 messages;			/* that are done */
 	u8 rnr_timer;
 	bool greeted;
-	bool dropping;			/* until @expected comes again */
+	bool dropping;			/* segments, until @expected arrives again */
 	bool failed;
 
-	/* the message whose requests are arriving */
+	/* the message that is being received */
 	bool open;
 	u8 opcode;
 	bool solicited;
 	u32 srqn;
 	u32 total;
-	u32 done;			/* bytes */
+	u32 done;			/* bytes that are done */
 	u32 rkey;
 	u32 imm;
 	u64 addr;
@@ -234,13 +236,13 @@ struct dapx_xrc_responder {
 	void *receive;			/* NULL: none */
 };
 
-/* What a segment is answered with. */
+/* The reply to a segment. */
 struct dapx_xrc_reply {
-	u8 type;			/* 0: nothing, not even later */
+	u8 type;			/* 0: no reply */
 	enum dapx_status status;
-	bool now;			/* else: when it suits */
+	bool now;			/* else the caller may delay it */
 	bool has_data;
-	u32 length;			/* of data, which are in their place already */
+	u32 length;			/* of the data, which are in the buffer already */
 };
 
 void dapx_xrc_responder_init(struct dapx_xrc_responder *resp,

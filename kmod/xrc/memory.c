@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: memory regions for XRC: the module copies to their pages, and from them
+ * dapx: memory regions for XRC: the module copies to and from their pages
  */
 #include "memory.h"
 #include "xrc/xrc.h"
 
 /*
- * For XRC: pages that the module may copy to and from, and a key by which peers find them.
- * Others may look at the MR already: the pages are shown last.
+ * Pins the pages, so that the module can copy to and from them, and lets peers find them by
+ * key. Other threads may already look at the MR, so its pages are published last.
  */
 int dapx_mr_pin(struct dapx_mr *mr)
 {
@@ -32,7 +32,10 @@ int dapx_mr_pin(struct dapx_mr *mr)
 	return 0;
 }
 
-/* No process and no peer finds it any more; copies that are going on are waited for. */
+/*
+ * When this returns, no peer finds the MR by its key, and no copy is in progress. The caller
+ * has removed the MR from ctx->mrs.
+ */
 void dapx_mr_unpin(struct dapx_mr *mr)
 {
 	struct dapx_pinned *pinned = rcu_dereference_protected(mr->pinned, true);
@@ -44,7 +47,7 @@ void dapx_mr_unpin(struct dapx_mr *mr)
 	dapx_pinned_destroy(pinned);
 }
 
-/* Whether dapx_mr_copy() would do it now. */
+/* Returns whether dapx_mr_copy() would succeed now. */
 bool dapx_mr_copyable(struct dapx_context *ctx, struct dapx_pd *pd, const struct dapx_sge *sge,
 		      bool write)
 {
@@ -58,7 +61,7 @@ bool dapx_mr_copyable(struct dapx_context *ctx, struct dapx_pd *pd, const struct
 	return copyable;
 }
 
-/* Copies to or from a segment of the process' memory. Any context. */
+/* Copies to or from a segment of the process' memory. Called in any context. */
 bool dapx_mr_copy(struct dapx_context *ctx, struct dapx_pd *pd, const struct dapx_sge *sge,
 		  void *buffer, bool write)
 {
@@ -72,7 +75,10 @@ bool dapx_mr_copy(struct dapx_context *ctx, struct dapx_pd *pd, const struct dap
 	pinned = mr ? rcu_dereference(mr->pinned) : NULL;
 	found = pinned && dapx_pinned_get(pinned);
 	if (found) {
-		/* Softirqs are off, or this is one: the MR's end waits for us, not for RCU. */
+		/*
+		 * dapx_mr_unpin() waits for this copy, not for RCU. Softirqs are off, so it
+		 * does not wait long.
+		 */
 		offset = sge->addr - mr->addr;
 		dapx_pinned_copy(pinned, offset, buffer, sge->length, write);
 		dapx_pinned_put(pinned);
@@ -82,8 +88,9 @@ bool dapx_mr_copy(struct dapx_context *ctx, struct dapx_pd *pd, const struct dap
 }
 
 /*
- * What a peer may name, a key and an address: @length bytes of @pd's, with that right.
- * Under RCU; @offset is where they begin.
+ * Finds the memory that a peer names by key and address: @length bytes of an MR of @pd that
+ * grants @access. Returns it with a reference, and where it begins in @offset. Called under
+ * RCU.
  */
 static struct dapx_pinned *dapx_mr_find_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 length,
 					    u32 access, u64 *offset)
@@ -97,12 +104,12 @@ static struct dapx_pinned *dapx_mr_find_key(struct dapx_pd *pd, u32 rkey, u64 ad
 	    length > mr->length - (addr - mr->addr))
 		return NULL;
 	*offset = addr - mr->addr;
-	/* The key is there before the pages are. */
+	/* The key is published before the pages. */
 	pinned = rcu_dereference(mr->pinned);
 	return pinned && dapx_pinned_get(pinned) ? pinned : NULL;
 }
 
-/* The part at @offset of a range that a peer names is copied. */
+/* A peer names the range [addr, addr + total). Copies @length bytes at @offset of that range. */
 bool dapx_mr_copy_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, u64 total, u32 offset,
 			 void *buffer, u32 length, bool write)
 {
@@ -137,7 +144,10 @@ bool dapx_mr_atomic_by_key(struct dapx_pd *pd, u32 rkey, u64 addr, bool add, u64
 	return pinned;
 }
 
-/* A part of a message is copied between @buffer and the segments; false: not allowed. */
+/*
+ * Copies @length bytes at @offset of a message between @buffer and the segments. False: access
+ * denied.
+ */
 bool dapx_xrc_segments_copy(struct dapx_context *ctx, struct dapx_pd *pd,
 			    const struct dapx_sge *sge, u32 num_sge, u32 offset, void *buffer,
 			    u32 length, bool write)

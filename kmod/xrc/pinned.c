@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: pages of a process that the module itself reads and writes
+ * dapx: pages of a process that the module reads and writes
  *
- * XRC places what arrives by copying, into pages that were pinned when the memory was
- * registered: it needs neither the process nor its page tables. A copy is of one
- * segment at the most, so that whoever ends the registration does not wait for long.
+ * XRC copies what arrives to pages that were pinned when the memory was registered. For that it
+ * needs neither the process nor its page tables. A copy is one segment at most, so that
+ * unregistering does not wait for long.
  */
 #include <linux/highmem.h>
 #include <linux/slab.h>
@@ -13,8 +13,8 @@
 #include "xrc/xrc.h"
 
 struct dapx_pinned {
-	struct rcu_head rcu;		/* who finds it may be about to ask for it */
-	refcount_t copies;		/* one more than there are */
+	struct rcu_head rcu;		/* a reader may be about to call dapx_pinned_get() */
+	refcount_t copies;		/* 1 + copies in progress */
 	struct completion idle;
 	struct ib_umem *umem;
 	unsigned int first;		/* byte of the first page */
@@ -22,7 +22,7 @@ struct dapx_pinned {
 	struct page *pages[];
 };
 
-/* Of the caller's address space. */
+/* Pins memory of the calling process. */
 struct dapx_pinned *dapx_pinned_create(struct ib_device *ibdev, u64 addr, u64 length, bool write)
 {
 	struct dapx_pinned *pinned;
@@ -49,7 +49,7 @@ struct dapx_pinned *dapx_pinned_create(struct ib_device *ibdev, u64 addr, u64 le
 	return pinned;
 }
 
-/* When this returns, no copy is going on. Nobody finds it any more. */
+/* The caller has made sure that no look-up finds @pinned. On return no copy is in progress. */
 void dapx_pinned_destroy(struct dapx_pinned *pinned)
 {
 	if (!pinned)
@@ -60,7 +60,7 @@ void dapx_pinned_destroy(struct dapx_pinned *pinned)
 	kvfree_rcu(pinned, rcu);
 }
 
-/* Under RCU, from something that dapx_pinned_destroy() comes after. */
+/* Called in the RCU read-side section in which @pinned was found. False: it is being destroyed. */
 bool dapx_pinned_get(struct dapx_pinned *pinned)
 {
 	return refcount_inc_not_zero(&pinned->copies);
@@ -72,7 +72,7 @@ void dapx_pinned_put(struct dapx_pinned *pinned)
 		complete(&pinned->idle);
 }
 
-/* Any context. The range is the caller's to check. */
+/* Called in any context. The caller has checked the range. */
 void dapx_pinned_copy(struct dapx_pinned *pinned, u64 offset, void *buffer, u32 length,
 		      bool to_process)
 {
@@ -92,7 +92,7 @@ void dapx_pinned_copy(struct dapx_pinned *pinned, u64 offset, void *buffer, u32 
 	}
 }
 
-/* On 8 bytes, aligned as the process sees them. Atomic for everybody on this machine. */
+/* The 8 bytes are aligned in the process' memory. Atomic with respect to all CPUs. */
 u64 dapx_pinned_atomic(struct dapx_pinned *pinned, u64 offset, bool add, u64 compare_add,
 		       u64 swap)
 {

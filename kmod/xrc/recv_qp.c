@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: XRC receive queue pairs: the receiving ends of connections, which belong to a
- * domain and outlive the process that made them
+ * dapx: XRC receive queue pairs, which belong to a domain and outlive the process that created
+ * them
  *
- * Each has a receive queue of its own, of a buffer or two while it is idle. More come out of
- * its domain's pool while its peer has use for them. So what a peer was promised is
- * always there, and one that sends more than that hurts no other.
+ * Each has a receive queue of its own, with one or two buffers while it is idle. It borrows
+ * more from its domain's pool while its peer can use them. So every credit that a peer has is
+ * backed by a posted buffer, and a peer that sends more than its credits allow harms no other.
  *
- * A segment is copied to where it belongs when it arrives, and its buffer is ready for
- * the next; only the data of a read go back in the buffer in which it was asked for.
+ * When a segment arrives, it is copied to its destination, and its buffer is ready for the
+ * next. Only the data of a read are sent back in the buffer in which the request arrived.
  */
 #include <linux/slab.h>
 
 #include "xrc/recv_qp.h"
 
-/* An answer without data: one is on its way at a time, as a later one says all that it says. */
+/*
+ * An answer without data. Only one is in flight at a time, as each repeats all that the earlier
+ * ones said.
+ */
 #define DAPX_XRC_PLAIN_SIZE 32
 
-/* For the last answer to arrive, if nobody says that it has. */
+/* How long the last answer may take to arrive, if its completion does not come first. */
 #define DAPX_XRC_CLOSE_DELAY (2 * HZ)
 
 /* -------------------------------------------------------------------- events */
@@ -43,7 +46,7 @@ static void dapx_xrc_qp_established(struct dapx_xrc_qp *qp)
 		dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_ESTABLISHED);
 }
 
-/* The connection is over; it is told once. Any context. */
+/* Reports the end of the connection, once. Called in any context. */
 static void dapx_xrc_qp_notify_end(struct dapx_xrc_qp *qp, u32 what)
 {
 	unsigned long flags;
@@ -68,8 +71,10 @@ void dapx_xrc_qp_fail(struct dapx_xrc_qp *qp)
 }
 
 /*
- * The peer is about to hear what it did wrong. A queue pair in error would take that
- * back; and it may never be told that it has arrived, as then the peer's is in error.
+ * The peer is about to get an answer that says what it did wrong. Moving the queue pair to
+ * error now would cancel that answer, so wait for its completion. The completion may never
+ * come, because the answer makes the peer move its own queue pair to error; hence the delayed
+ * work.
  */
 static void dapx_xrc_qp_refused(struct dapx_xrc_qp *qp)
 {
@@ -78,8 +83,8 @@ static void dapx_xrc_qp_refused(struct dapx_xrc_qp *qp)
 }
 
 /*
- * An answer has arrived, and none is left to be given. On iWARP it has only been sent: there
- * who hears that it is refused ends the connection.
+ * An answer has arrived at the peer, and no other is pending. On iWARP it has only been sent;
+ * there the peer ends the connection when it gets the error.
  */
 static void dapx_xrc_qp_answered(struct dapx_xrc_qp *qp)
 {
@@ -95,8 +100,9 @@ static struct dapx_xrc_qp *dapx_xrc_qp_of(struct dapx_xrc_responder *resp)
 }
 
 /*
- * Without a reference: who ends a queue comes to each queue pair of its domain first. One
- * of another domain is not looked into, and freed after a grace period.
+ * Takes no reference: before an SRQ is destroyed, dapx_xrc_srq_gone() visits every queue pair
+ * of its domain. Of an SRQ of another domain only the pointer to its domain is read; SRQs are
+ * freed after a grace period.
  */
 static void *dapx_xrc_find(struct dapx_xrc_responder *resp, u32 srqn)
 {
@@ -188,13 +194,16 @@ static struct dapx_xrc_qp *dapx_xrc_qp_of_cq(struct ib_cq *cq)
 
 static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc);
 
-/* Buffers that its peer has use for. */
+/* Returns how many buffers the peer can use. */
 static u32 dapx_xrc_qp_wanted(const struct dapx_xrc_qp *qp)
 {
 	return clamp(qp->resp.demand, qp->own, DAPX_XRC_CREDITS);
 }
 
-/* One more buffer for what arrives; or for the others of the domain, if it is one too many. */
+/*
+ * Posts a buffer for incoming segments, or gives it back to the domain's pool if there are
+ * enough.
+ */
 void dapx_xrc_qp_post(struct dapx_xrc_qp *qp, struct dapx_xrc_buffer *buffer)
 {
 	int ret;
@@ -211,7 +220,7 @@ void dapx_xrc_qp_post(struct dapx_xrc_qp *qp, struct dapx_xrc_buffer *buffer)
 		qp->posted++;
 }
 
-/* As many as the peer has use for, as far as there are. */
+/* Posts as many buffers as the peer can use, if the pool has them. */
 static void dapx_xrc_qp_grow(struct dapx_xrc_qp *qp)
 {
 	while (qp->posted < dapx_xrc_qp_wanted(qp) && qp->share < DAPX_XRC_CREDITS &&
@@ -221,7 +230,10 @@ static void dapx_xrc_qp_grow(struct dapx_xrc_qp *qp)
 	}
 }
 
-/* What the peer may send in all: what has arrived, and what there is a buffer for. */
+/*
+ * Returns how many segments the peer may have sent in total: one for each that has arrived, and
+ * one for each posted buffer.
+ */
 static u32 dapx_xrc_qp_limit(struct dapx_xrc_qp *qp)
 {
 	qp->advertised = qp->arrived + qp->posted;
@@ -249,7 +261,7 @@ static void dapx_xrc_qp_answer(struct dapx_xrc_qp *qp, const struct dapx_xrc_rep
 	}
 }
 
-/* An answer of no news but credits, or one that had to wait. */
+/* Sends a credit update, or an answer that was pending. */
 static void dapx_xrc_qp_answer_again(struct dapx_xrc_qp *qp, enum dapx_status status)
 {
 	struct dapx_xrc_reply reply = {
@@ -278,7 +290,7 @@ static void dapx_xrc_plain_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_unlock_bh(&qp->lock);
 }
 
-/* The data of a read are on the peer's side. */
+/* The data of a read have arrived at the peer. */
 static void dapx_xrc_data_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_xrc_buffer *buffer = container_of(wc->wr_cqe, struct dapx_xrc_buffer, cqe);
@@ -290,7 +302,7 @@ static void dapx_xrc_data_done(struct ib_cq *cq, struct ib_wc *wc)
 			dapx_xrc_qp_fail(qp);
 	} else if (!qp->stopped) {
 		dapx_xrc_qp_post(qp, buffer);
-		/* The peer may have been left without credits. What is owed will tell it. */
+		/* The peer may be out of credits. If an answer is pending, it will bring them. */
 		if (qp->advertised == qp->arrived && qp->posted && !qp->reply_pending)
 			dapx_xrc_qp_answer_again(qp, DAPX_STATUS_SUCCESS);
 	}
@@ -333,17 +345,20 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 					      buffer->va);
 		if (dapx_xrc_post_send(qp->qp, buffer, length, dapx_xrc_data_done))
 			dapx_xrc_qp_fail(qp);
-		/* It says all that another one could. */
+		/* This answer says all that a pending one would. */
 		qp->reply_pending = false;
 		goto out;
 	}
-	/* First: the peer disconnects when it hears why, but that did not end the connection. */
+	/*
+	 * Report the error before sending the answer: on getting it, the peer disconnects,
+	 * which must not be reported as the reason.
+	 */
 	if (reply.now && qp->resp.failed)
 		dapx_xrc_qp_refused(qp);
 	if (reply.now)
 		dapx_xrc_qp_answer(qp, &reply);
 	else if (qp->advertised == qp->arrived && !qp->resp.failed)
-		/* Nothing more could come, not even what was dropped. */
+		/* The peer is out of credits: it could not even repeat what was dropped. */
 		dapx_xrc_qp_answer_again(qp, DAPX_STATUS_SUCCESS);
 out:
 	spin_unlock_bh(&qp->lock);
@@ -378,7 +393,7 @@ static void dapx_xrc_qp_event(struct ib_event *event, void *context)
 
 /* ------------------------------------------------------------------ queue pair */
 
-/* With qp->mutex. Nothing more is taken, answered or completed. */
+/* From here on nothing is received, answered or completed. Called with qp->mutex held. */
 void dapx_xrc_qp_stop(struct dapx_xrc_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -398,7 +413,10 @@ static void dapx_xrc_qp_work(struct work_struct *work)
 	unsigned long todo = xchg(&qp->todo, 0);
 
 	mutex_lock(&qp->mutex);
-	/* The CM has to know, or it would not let go as of a connection. */
+	/*
+	 * Unless the CM knows that the connection is established, it would not disconnect it
+	 * properly.
+	 */
 	if (todo & BIT(DAPX_XRC_QP_TODO_ESTABLISHED) && qp->cm_id)
 		rdma_notify(qp->cm_id, IB_EVENT_COMM_EST);
 	if (todo & BIT(DAPX_XRC_QP_TODO_BREAK)) {
@@ -443,7 +461,7 @@ static int dapx_xrc_qp_make(struct dapx_xrc_qp *qp)
 	return 0;
 }
 
-/* With domain->lock. */
+/* Called with domain->lock held. */
 struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain, struct dapx_user *user)
 {
 	struct ib_device *ibdev = domain->dev->ibdev;
@@ -495,8 +513,8 @@ err_qp:
 }
 
 /*
- * Nobody is registered with it: no command finds it, and no event goes anywhere. In the
- * order in which endpoints end.
+ * No registration is left, so no command finds the queue pair, and its events go nowhere. The
+ * steps are in the same order as for endpoints.
  */
 void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 {
@@ -518,11 +536,10 @@ void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 	cancel_delayed_work_sync(&qp->close_work);
 	cancel_work_sync(&qp->work);
 
-	/* No queue that ends needs to come here any more. */
+	/* From here on dapx_xrc_srq_gone() need not visit this queue pair. */
 	mutex_lock(&domain->lock);
 	list_del(&qp->entry);
 	mutex_unlock(&domain->lock);
-	/* What was lent is given back. */
 	for (; qp->share > qp->own; qp->share--)
 		dapx_xrc_pool_give(domain->pool, list_first_entry(&qp->buffers,
 								  struct dapx_xrc_buffer, entry));
@@ -532,7 +549,7 @@ void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 	kfree(qp);
 }
 
-/* An SRQ ends, and is not found any more: when this returns, no message has it. */
+/* @srq is not found any more. When this returns, no message uses it. */
 void dapx_xrc_srq_gone(struct dapx_xrc_domain *domain, struct dapx_srq *srq)
 {
 	struct dapx_xrc_qp *qp;
@@ -561,8 +578,9 @@ static bool dapx_xrc_qp_is_of(const struct dapx_xrc_qp *qp, kuid_t user)
 }
 
 /*
- * Calls @fn for the queue pairs with a serial number behind @after, in its order, until
- * it does not return 0. With domain->lock, under which no step is taken but that to error.
+ * Calls @fn for the queue pairs with a serial number above @after, in ascending order, until it
+ * returns something other than 0. Called with domain->lock held, under which a queue pair
+ * changes its state only to error.
  */
 int dapx_xrc_qps_each(struct dapx_xrc_domain *domain, u64 after, kuid_t user,
 		      int (*fn)(const struct dapx_xrc_qp_info *info, void *context),

@@ -13,44 +13,44 @@
 #define DAPX_XRC_RNR_TIMER 12
 
 enum dapx_xrc_qp_todo {
-	DAPX_XRC_QP_TODO_BREAK,		/* queue pair to error, tell the peer */
-	DAPX_XRC_QP_TODO_ESTABLISHED,	/* a message came before the CM's last one */
+	DAPX_XRC_QP_TODO_BREAK,		/* move the queue pair to error, disconnect */
+	DAPX_XRC_QP_TODO_ESTABLISHED,	/* a message arrived before the CM's last one */
 };
 
 struct dapx_xrc_qp {
-	struct dapx_xrc_domain *domain;	/* kept by the registrations */
-	struct dapx_user *user;		/* who made it */
+	struct dapx_xrc_domain *domain;	/* kept open by the registrations */
+	struct dapx_user *user;		/* of the process that created it */
 	struct list_head entry;		/* domain->qps */
 	u64 serial;
-	struct list_head registrations;	/* domain->lock and events_lock to change */
+	struct list_head registrations;	/* changed under domain->lock and events_lock */
 	unsigned int num_registrations;	/* domain->lock; 0: it is being destroyed */
 	u32 qp_num;
 
-	struct mutex mutex;		/* steps of the queue pair, cm_id; above lock */
+	struct mutex mutex;		/* state of the queue pair, cm_id; above lock */
 	struct ib_qp *qp;
 	struct ib_cq *cq;
 	struct irq_work cq_irq_work;
-	struct dapx_qp_attr attr;	/* with the state */
+	struct dapx_qp_attr attr;	/* includes the state */
 	struct rdma_cm_id *cm_id;
 	unsigned long answered_at;
-	unsigned long received_at;	/* jiffies, and bit 0; the last segment; 0: none */
+	unsigned long received_at;	/* jiffies | 1 of the last segment; 0: none */
 	unsigned long todo;
 	struct work_struct work;
 	struct delayed_work close_work;
 
-	spinlock_t events_lock;		/* (irq) registrations, what they were told, below */
+	spinlock_t events_lock;		/* (irq) registrations and their events; below lock */
 	bool established;
-	u32 ended;			/* the event that told so; 0: not ended */
+	u32 ended;			/* the event that reported the end; 0: not ended */
 
 	spinlock_t lock;		/* (bh) all below */
 	struct dapx_xrc_responder resp;
-	bool stopped;			/* nothing is posted any more */
-	unsigned int own;		/* buffers that are never another's */
-	unsigned int share;		/* buffers it has: posted, or on their way with data */
+	bool stopped;			/* no more posting */
+	unsigned int own;		/* buffers that are not borrowed */
+	unsigned int share;		/* all its buffers: posted, or being sent with data */
 	unsigned int posted;
 	u32 arrived;			/* segments */
-	u32 advertised;			/* limit of the last answer */
-	bool reply_pending;		/* an answer that found no room */
+	u32 advertised;			/* limit in the last answer */
+	bool reply_pending;		/* an answer waits for @plain */
 	enum dapx_status pending_status;
 	u64 not_ready;
 	struct list_head buffers;
@@ -63,7 +63,7 @@ struct dapx_xrc_registration {
 	struct dapx_object obj;
 	struct dapx_xrcd *xrcd;
 	struct dapx_xrc_qp *qp;
-	u32 qp_num, domain_id;		/* also when these are gone */
+	u32 qp_num, domain_id;		/* valid when these are destroyed, too */
 	struct dapx_evd *evd;		/* NULL: none */
 	struct list_head entry;		/* qp->registrations */
 	struct dapx_event_source events;

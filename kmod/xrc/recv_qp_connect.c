@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: how XRC receive queue pairs are connected: by exchange of numbers, or by the RDMA CM
+ * dapx: connecting XRC receive queue pairs, by exchange of QP numbers or by the RDMA CM
  */
 #include <rdma/ib_cm.h>
 
 #include "xrc/recv_qp.h"
 
-/* The module's own, as the process gives none: 67 ms, and so often; to rxe, 7 is without end. */
+/*
+ * The process sets no timeout and no retry count for answers. The module's own are 67 ms and 6
+ * retries, as rxe takes 7 for no limit.
+ */
 #define DAPX_XRC_TIMEOUT 14
 #define DAPX_XRC_RETRIES 6
 
-/* With qp->mutex. */
+/* Called with qp->mutex held. */
 static int dapx_xrc_qp_step(struct dapx_xrc_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	struct dapx_xrc_buffer *buffer, *next;
 	int ret;
 
-	/* Of no bytes, to find out whether we are there: no memory of its PD has a remote key. */
+	/* The peer probes with writes of no bytes. No memory of the PD has a remote key. */
 	if (mask & IB_QP_ACCESS_FLAGS)
 		attr->qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
-	/* Its peer reads nothing. What rxe cannot allocate for that, it reports too late. */
+	/*
+	 * The peer issues no reads. If rxe cannot allocate what they would need, it reports
+	 * that too late.
+	 */
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		attr->max_dest_rd_atomic = 0;
 	ret = ib_modify_qp(qp->qp, attr, mask);
@@ -34,7 +40,10 @@ static int dapx_xrc_qp_step(struct dapx_xrc_qp *qp, struct ib_qp_attr *attr, int
 	return 0;
 }
 
-/* Answers go the other way; to programs it does not send, so they say nothing of it. */
+/*
+ * Prepares for sending answers. Programs set no attributes for that, as the queue pair does not
+ * send from their point of view.
+ */
 static int dapx_xrc_qp_ready_to_answer(struct dapx_xrc_qp *qp)
 {
 	struct ib_qp_attr attr = {
@@ -146,7 +155,7 @@ static int dapx_xrc_qp_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *e
 		dapx_xrc_qp_end(qp, DAPX_ASYNC_XRC_QP_DISCONNECTED);
 		break;
 	default:
-		/* The set-up came to nothing. */
+		/* The connection was not established. */
 		dapx_xrc_qp_fail(qp);
 		break;
 	}
@@ -171,7 +180,7 @@ static int dapx_xrc_qp_cm_step(struct dapx_xrc_qp *qp, struct rdma_cm_id *id,
 	return dapx_xrc_qp_step(qp, &attr, mask);
 }
 
-/* With qp->mutex, and the id's handler mutex. */
+/* Called with qp->mutex and the id's handler mutex held. */
 static int dapx_xrc_qp_accept(struct dapx_xrc_qp *qp, struct rdma_cm_id *id,
 			      const struct dapx_xrc_qp_accept *cmd)
 {
@@ -192,19 +201,19 @@ static int dapx_xrc_qp_accept(struct dapx_xrc_qp *qp, struct rdma_cm_id *id,
 	dapx_xrc_cm_header_write(private_data);
 	memcpy(private_data + sizeof(struct dapx_xrc_cm_header), cmd->private_data,
 	       cmd->private_data_len);
-	/* Refused when the peer has given up: before anything has changed. */
+	/* Fails if the peer has given up. Nothing has changed yet. */
 	ret = iwarp ? 0 : rdma_init_qp_attr(id, &attr, &mask);
 	if (!ret)
 		ret = dapx_xrc_qp_cm_step(qp, id, IB_QPS_INIT);
 	if (ret)
 		return ret == -EINVAL ? -EBADFD : ret;
 
-	/* From here on failures are the connection's. */
+	/* From here on a failure ends the connection instead of the command. */
 	id->event_handler = dapx_xrc_qp_cm_handler;
 	id->context = qp;
 	qp->cm_id = id;
 	qp->attr.state = DAPX_QP_RTS;
-	/* Odd: 0 is none. */
+	/* Set bit 0, as 0 means none. */
 	WRITE_ONCE(qp->answered_at, jiffies | 1);
 	if (!iwarp)
 		ret = dapx_xrc_qp_cm_step(qp, id, IB_QPS_RTR) ?:
@@ -218,7 +227,7 @@ static int dapx_xrc_qp_accept(struct dapx_xrc_qp *qp, struct rdma_cm_id *id,
 	return 0;
 }
 
-/* @cm is claimed. */
+/* The caller has claimed @cm. */
 static int dapx_xrc_qp_take_request(struct dapx_xrc_qp *qp, struct dapx_cm *cm,
 				    const struct dapx_xrc_qp_accept *cmd)
 {
@@ -264,7 +273,7 @@ int dapx_cmd_xrc_qp_accept(struct dapx_ucmd *ucmd)
 		return PTR_ERR(cm);
 	}
 
-	/* Neither changes. */
+	/* Neither cm->xrc nor cm->candidate changes. */
 	ret = -EBADFD;
 	if (READ_ONCE(cm->state) == DAPX_CM_REQUEST && !cm->xrc)
 		ret = -EPROTO;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: registrations of contexts with XRC receive queue pairs: they keep them alive, and get
- * their events
+ * dapx: registrations of contexts with XRC receive queue pairs
+ *
+ * A registration keeps the queue pair alive, and gets its events.
  */
 #include <net/netlink.h>
 
 #include "xrc/recv_qp.h"
 
-/* Any context; with events_lock. */
+/* Called in any context, with events_lock held. */
 static void dapx_xrc_registration_notify(struct dapx_xrc_registration *reg, u32 what)
 {
 	struct dapx_event event = {
@@ -26,7 +27,7 @@ static void dapx_xrc_registration_notify(struct dapx_xrc_registration *reg, u32 
 				      &reg->error, &event);
 }
 
-/* To all that are registered. Any context; with events_lock. */
+/* Notifies all registrations. Called in any context, with events_lock held. */
 void dapx_xrc_qp_notify(struct dapx_xrc_qp *qp, u32 what)
 {
 	struct dapx_xrc_registration *reg;
@@ -35,7 +36,10 @@ void dapx_xrc_qp_notify(struct dapx_xrc_qp *qp, u32 what)
 		dapx_xrc_registration_notify(reg, what);
 }
 
-/* Who registers with one whose connection is over hears of it: nothing else will ever come. */
+/*
+ * A context that registers after the connection has ended gets the event of the end, as no
+ * other event will follow.
+ */
 static void dapx_xrc_registration_notify_late(struct dapx_xrc_registration *reg)
 {
 	struct dapx_xrc_qp *qp = reg->qp;
@@ -81,7 +85,7 @@ static void dapx_xrc_qp_add(struct dapx_xrc_qp *qp, struct dapx_xrc_registration
 	dapx_xrc_generation_inc();
 }
 
-/* Returns whether it was the last one. */
+/* Returns whether it was the last registration. */
 static bool dapx_xrc_qp_remove(struct dapx_xrc_qp *qp, struct dapx_xrc_registration *reg)
 {
 	spin_lock_irq(&qp->events_lock);
@@ -134,7 +138,7 @@ static void dapx_xrc_registration_abort(struct dapx_xrc_registration *reg)
 	dapx_object_abort(&reg->obj);
 }
 
-/* Not of a queue pair yet. */
+/* Creates a registration without a queue pair. */
 static struct dapx_xrc_registration *dapx_xrc_registration_create(struct dapx_context *ctx,
 								  u32 xrcd_handle,
 								  u32 evd_handle,
@@ -241,13 +245,13 @@ int dapx_cmd_xrc_qp_register(struct dapx_ucmd *ucmd)
 		dapx_xrc_registration_abort(reg);
 		return ret;
 	}
-	/* Not of a command that fails; and before anybody can free it. */
+	/* The command cannot fail any more, and nobody can free the registration yet. */
 	dapx_xrc_registration_notify_late(reg);
 	dapx_object_publish(&reg->obj);
 	return 0;
 }
 
-/* A queue pair for a command, with domain->lock held; see dapx_xrc_qp_unlock(). */
+/* Finds a queue pair for a command. Keeps domain->lock held until dapx_xrc_qp_unlock(). */
 struct dapx_xrc_qp *dapx_xrc_qp_lock(struct dapx_context *ctx, u32 xrcd_handle, u32 qp_num,
 				     bool registered, struct dapx_xrcd **xrcd)
 {
@@ -289,7 +293,10 @@ int dapx_cmd_xrc_qp_unregister(struct dapx_ucmd *ucmd)
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	reg = dapx_xrc_qp_registration(qp, ucmd->ctx);
-	/* Whoever takes the handle out ends it: this, or a free. */
+	/*
+	 * The command that removes the handle destroys the registration: this one, or
+	 * DAPX_CMD_FREE.
+	 */
 	ret = reg ? dapx_object_unpublish(&reg->obj, false) : -EINVAL;
 	dapx_xrc_qp_unlock(xrcd);
 	if (ret)

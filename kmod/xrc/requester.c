@@ -7,7 +7,10 @@
 
 #include "xrc/engine.h"
 
-/* See xrc/engine.h: the second one is for what left the first one lying. */
+/*
+ * The second hello makes some devices deliver the first, see xrc/engine.h. Times are in
+ * microseconds.
+ */
 #define DAPX_XRC_HELLOS 2
 #define DAPX_XRC_HELLO_AGAIN (50 * 1000)
 #define DAPX_XRC_HELLO_LIMIT (10 * 1000 * 1000)
@@ -27,7 +30,7 @@ void dapx_xrc_requester_init(struct dapx_xrc_requester *req,
 {
 	*req = (struct dapx_xrc_requester) {
 		.ops = ops,
-		/* For the hellos; the welcome says more. */
+		/* Enough for the hellos; the welcome raises it. */
 		.limit = DAPX_XRC_HELLOS,
 		.room = room,
 		.retry_limit = retry_limit,
@@ -49,7 +52,7 @@ static u32 dapx_xrc_requests(const struct dapx_xrc_requester *req,
 	return (msg->total - 1) / req->payload + 1;
 }
 
-/* Bytes of the message that are the request's. */
+/* Returns the length of the message's part that the request at @offset is about. */
 static u32 dapx_xrc_part(const struct dapx_xrc_requester *req, const struct dapx_xrc_message *msg,
 			 u32 offset)
 {
@@ -57,8 +60,9 @@ static u32 dapx_xrc_part(const struct dapx_xrc_requester *req, const struct dapx
 }
 
 /*
- * What was done but not answered is flushed too: nobody knows. @msg is what failed;
- * NULL: the first.
+ * Ends all messages. @msg, or the first one if it is NULL, gets @status; the others are
+ * flushed. Requests that the peer carried out but did not answer are flushed as well, since the
+ * requester cannot know about them.
  */
 static void dapx_xrc_fail(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
 			  enum dapx_status status)
@@ -73,7 +77,7 @@ static void dapx_xrc_fail(struct dapx_xrc_requester *req, struct dapx_xrc_messag
 	while ((first = dapx_xrc_first(req))) {
 		enum dapx_status how = DAPX_STATUS_FLUSHED;
 
-		/* Afterwards its memory may be another message's. */
+		/* After done(), the memory may be reused for another message. */
 		if (first == msg) {
 			how = status;
 			msg = NULL;
@@ -83,7 +87,7 @@ static void dapx_xrc_fail(struct dapx_xrc_requester *req, struct dapx_xrc_messag
 	}
 }
 
-/* The connection is of no use any more: all ends, the first message with @status. */
+/* The connection has failed: the first message ends with @status, all others are flushed. */
 void dapx_xrc_requester_fail(struct dapx_xrc_requester *req, enum dapx_status status)
 {
 	dapx_xrc_fail(req, NULL, status);
@@ -102,7 +106,7 @@ static bool dapx_xrc_data_pending(const struct dapx_xrc_requester *req)
 	return false;
 }
 
-/* The next message waits for data of those before it. */
+/* Returns whether the next message has to wait for data of earlier ones. */
 static bool dapx_xrc_is_fenced(const struct dapx_xrc_requester *req)
 {
 	return req->next->fence && req->next_seq == req->next->first &&
@@ -143,7 +147,7 @@ static void dapx_xrc_send_hello(struct dapx_xrc_requester *req)
 			    DAPX_XRC_HELLO_LIMIT);
 }
 
-/* Bytes of data that go with the next request. */
+/* Returns how many bytes of data the next request contains. */
 static u32 dapx_xrc_next_length(const struct dapx_xrc_requester *req)
 {
 	const struct dapx_xrc_message *msg = req->next;
@@ -153,7 +157,7 @@ static u32 dapx_xrc_next_length(const struct dapx_xrc_requester *req)
 	return dapx_xrc_part(req, msg, (req->next_seq - msg->first) * req->payload);
 }
 
-/* The next request, at @out. False: its data cannot be had. */
+/* Writes the next request to @out. False: access to its data is denied. */
 static bool dapx_xrc_add_request(struct dapx_xrc_requester *req, struct dapx_xrc_request *out,
 				 u32 length)
 {
@@ -187,7 +191,7 @@ static bool dapx_xrc_add_request(struct dapx_xrc_requester *req, struct dapx_xrc
 	return true;
 }
 
-/* Whether the next request goes with the @used bytes of requests that are in a segment. */
+/* Returns whether the next request can be added to a segment that has @used bytes of requests. */
 static bool dapx_xrc_shares_segment(const struct dapx_xrc_requester *req, u32 used)
 {
 	u32 size = sizeof(struct dapx_xrc_request);
@@ -205,7 +209,7 @@ static void dapx_xrc_send_segment(struct dapx_xrc_requester *req)
 	u32 used = 0, end = 0, length;
 
 	do {
-		/* Nothing that was in the buffer before goes to the peer. */
+		/* The padding must not disclose old contents of the buffer to the peer. */
 		memset(buffer + end, 0, used - end);
 		length = dapx_xrc_next_length(req);
 		if (!dapx_xrc_add_request(req, buffer + used, length)) {
@@ -218,7 +222,7 @@ static void dapx_xrc_send_segment(struct dapx_xrc_requester *req)
 	} while (!alone && dapx_xrc_shares_segment(req, used));
 
 	first->demand = cpu_to_le32(req->next_seq - req->acked + req->queued);
-	/* The last one for now: whether more can be sent is for the answer to say. */
+	/* If this is the last segment for now, ask for an answer, which may allow more. */
 	req->sent++;
 	req->room--;
 	if (!dapx_xrc_can_send(req))
@@ -228,7 +232,7 @@ static void dapx_xrc_send_segment(struct dapx_xrc_requester *req)
 	dapx_xrc_send(req, buffer, end);
 }
 
-/* Sends what can be sent. After messages were submitted, and when there is room again. */
+/* Sends what can be sent. Called after messages were submitted and after @room was incremented. */
 void dapx_xrc_transmit(struct dapx_xrc_requester *req)
 {
 	while (dapx_xrc_can_send(req)) {
@@ -239,7 +243,7 @@ void dapx_xrc_transmit(struct dapx_xrc_requester *req)
 	}
 }
 
-/* Takes a message, which is sent by dapx_xrc_transmit(). */
+/* Queues a message, which dapx_xrc_transmit() sends. */
 void dapx_xrc_submit(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg)
 {
 	if (req->failed && list_empty(&req->messages)) {
@@ -247,7 +251,7 @@ void dapx_xrc_submit(struct dapx_xrc_requester *req, struct dapx_xrc_message *ms
 		return;
 	}
 	list_add_tail(&msg->entry, &req->messages);
-	/* While all are flushed, by one that is: it is flushed behind them. */
+	/* done() has submitted it while dapx_xrc_fail() flushes: it is flushed after the others. */
 	if (req->failed)
 		return;
 	req->queued++;
@@ -257,7 +261,7 @@ void dapx_xrc_submit(struct dapx_xrc_requester *req, struct dapx_xrc_message *ms
 	}
 }
 
-/* Enough time has passed. */
+/* The time that was given to wait() has passed. */
 void dapx_xrc_waited(struct dapx_xrc_requester *req)
 {
 	if (req->failed)
@@ -277,7 +281,7 @@ void dapx_xrc_waited(struct dapx_xrc_requester *req)
 
 static bool dapx_xrc_take_limit(struct dapx_xrc_requester *req, u32 limit)
 {
-	/* It only grows, and is not absurd. */
+	/* It must not decrease, nor be absurdly large. */
 	if (limit - req->limit > DAPX_XRC_MAX_CREDITS ||
 	    limit - req->sent > DAPX_XRC_MAX_CREDITS)
 		return false;
@@ -298,14 +302,14 @@ static bool dapx_xrc_welcomed(struct dapx_xrc_requester *req, const void *data, 
 		return false;
 	if (!dapx_xrc_take_limit(req, le32_to_cpu(in->limit)))
 		return false;
-	/* A second one only brings credits. */
+	/* A second welcome only brings credits. */
 	if (!req->payload)
 		req->payload = min_t(u32, size, DAPX_XRC_SEGMENT_SIZE) -
 			       sizeof(struct dapx_xrc_request);
 	return true;
 }
 
-/* All requests before @expected are done, the last of them with these data (or NULL). */
+/* Ends all requests before @expected. @data, or NULL, are the data of the last of them. */
 static enum dapx_status dapx_xrc_acknowledge(struct dapx_xrc_requester *req, u32 expected,
 					     const void *data, u32 length)
 {
@@ -334,7 +338,7 @@ static enum dapx_status dapx_xrc_acknowledge(struct dapx_xrc_requester *req, u32
 	return data ? DAPX_STATUS_BAD_RESPONSE : DAPX_STATUS_SUCCESS;
 }
 
-/* The first message that is not done found a queue without a receive. */
+/* The peer had no receive for the first message that is not done: resume there after a while. */
 static void dapx_xrc_go_back(struct dapx_xrc_requester *req, u8 rnr_timer, bool progress)
 {
 	struct dapx_xrc_message *msg;
@@ -373,7 +377,7 @@ static enum dapx_status dapx_xrc_take_answer(struct dapx_xrc_requester *req, con
 	status = dapx_xrc_acknowledge(req, expected, has_data ? in + 1 : NULL, length);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
-	/* What is not welcome was sent. */
+	/* Only a request that was sent and is not done can have an error. */
 	if (in->status != DAPX_STATUS_SUCCESS && req->acked == req->next_seq)
 		return DAPX_STATUS_BAD_RESPONSE;
 
@@ -395,7 +399,7 @@ static enum dapx_status dapx_xrc_take_answer(struct dapx_xrc_requester *req, con
 	}
 }
 
-/* The peer's word, which may be anything. */
+/* Handles an answer of the peer, which is not trusted. */
 void dapx_xrc_answered(struct dapx_xrc_requester *req, const void *data, u32 length)
 {
 	enum dapx_status status = DAPX_STATUS_BAD_RESPONSE;

@@ -2,8 +2,8 @@
 /*
  * dapx: the receiving half of the XRC engine
  *
- * Nothing of what arrives is trusted: it is looked at once, in memory that no peer
- * reaches any more, and must be what this connection can bring next.
+ * Nothing that arrives is trusted. It is checked once, in memory that the peer cannot change
+ * any more, and has to be a valid next step of this connection.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -16,7 +16,7 @@ void dapx_xrc_responder_init(struct dapx_xrc_responder *resp,
 	*resp = (struct dapx_xrc_responder) { .ops = ops };
 }
 
-/* The receive that a message had taken ends, with what came of it. */
+/* Ends the current message with @status, and completes the receive that it has taken, if any. */
 static void dapx_xrc_finish(struct dapx_xrc_responder *resp, enum dapx_status status)
 {
 	struct dapx_xrc_arrival arrival = {
@@ -33,14 +33,14 @@ static void dapx_xrc_finish(struct dapx_xrc_responder *resp, enum dapx_status st
 	resp->open = false;
 }
 
-/* No more messages: what was taken for one that is not whole is flushed. */
+/* Accepts no more messages. A receive of an incomplete message is flushed. */
 void dapx_xrc_responder_end(struct dapx_xrc_responder *resp)
 {
 	dapx_xrc_finish(resp, DAPX_STATUS_FLUSHED);
 	resp->failed = true;
 }
 
-/* @queue goes, and its receives with it. */
+/* @queue is being destroyed, with all its receives. */
 void dapx_xrc_queue_gone(struct dapx_xrc_responder *resp, void *queue)
 {
 	if (resp->queue != queue)
@@ -59,7 +59,7 @@ static bool dapx_xrc_takes_receive(u8 opcode)
 	return opcode == DAPX_OP_SEND || opcode == DAPX_OP_SEND_IMM;
 }
 
-/* The first request of a message. */
+/* Begins a message with its first request. */
 static enum dapx_status dapx_xrc_open(struct dapx_xrc_responder *resp,
 				      const struct dapx_xrc_request *in)
 {
@@ -106,8 +106,8 @@ static bool dapx_xrc_continues(const struct dapx_xrc_responder *resp,
 }
 
 /*
- * Puts the request's part of the message, which is at @from, where it belongs, or fetches
- * what it asks for.
+ * Carries out a request: copies its part of the message from @from to the destination, or
+ * fetches the data that it asks for into @buffer.
  */
 static enum dapx_status dapx_xrc_carry_out(struct dapx_xrc_responder *resp,
 					   const struct dapx_xrc_request *in, const void *from,
@@ -154,7 +154,7 @@ static enum dapx_status dapx_xrc_carry_out(struct dapx_xrc_responder *resp,
 	return DAPX_STATUS_SUCCESS;
 }
 
-/* Immediate data behind a write take a receive. */
+/* The last request of a write with immediate data takes a receive. */
 static enum dapx_status dapx_xrc_take_last(struct dapx_xrc_responder *resp)
 {
 	enum dapx_status status;
@@ -168,7 +168,7 @@ static enum dapx_status dapx_xrc_take_last(struct dapx_xrc_responder *resp)
 	return status;
 }
 
-/* The request at @from, which is the next one; @alone in its segment. */
+/* Handles the next request, whose data are at @from. @alone: it has a segment of its own. */
 static enum dapx_status dapx_xrc_request(struct dapx_xrc_responder *resp,
 					 const struct dapx_xrc_request *in, const void *from,
 					 bool alone, void *buffer, struct dapx_xrc_reply *reply)
@@ -177,7 +177,7 @@ static enum dapx_status dapx_xrc_request(struct dapx_xrc_responder *resp,
 	enum dapx_status status;
 	u32 part;
 
-	/* The answer's data take the place of the segment. */
+	/* The answer's data overwrite the segment. */
 	if (returns_data && !alone)
 		return DAPX_STATUS_REMOTE_INVALID;
 	if (!resp->open) {
@@ -206,7 +206,7 @@ static enum dapx_status dapx_xrc_request(struct dapx_xrc_responder *resp,
 	return DAPX_STATUS_SUCCESS;
 }
 
-/* All requests of a segment, until one cannot be carried out. */
+/* Handles the requests of a segment, up to the first that fails. */
 static enum dapx_status dapx_xrc_requests(struct dapx_xrc_responder *resp, void *buffer,
 					  u32 length, struct dapx_xrc_reply *reply)
 {
@@ -237,7 +237,10 @@ static bool dapx_xrc_take_hello(struct dapx_xrc_responder *resp, const void *buf
 {
 	const struct dapx_xrc_hello *in = buffer;
 
-	/* The second may come behind the first's welcome; each request has a demand. */
+	/*
+	 * The second hello may arrive after the first one's welcome, but before any request.
+	 * Requests have a demand.
+	 */
 	if (resp->demand)
 		return false;
 	return length == sizeof(*in) && le32_to_cpu(in->magic) == DAPX_XRC_MAGIC &&
@@ -246,7 +249,7 @@ static bool dapx_xrc_take_hello(struct dapx_xrc_responder *resp, const void *buf
 }
 
 /*
- * A segment, which may be anything. @buffer has DAPX_XRC_SEGMENT_SIZE bytes, of which
+ * Handles a segment, which is not trusted. @buffer has DAPX_XRC_SEGMENT_SIZE bytes, of which
  * @length arrived; the reply may be built in it.
  */
 void dapx_xrc_respond(struct dapx_xrc_responder *resp, void *buffer, u32 length,
@@ -275,8 +278,9 @@ void dapx_xrc_respond(struct dapx_xrc_responder *resp, void *buffer, u32 length,
 	reply->now = le16_to_cpu(in.flags) & DAPX_XRC_ASK;
 	if (resp->dropping && le32_to_cpu(in.seq) != resp->expected) {
 		/*
-		 * On its way when we answered "not ready". Who asks may have no credits left,
-		 * and is told of those that what was dropped gives back.
+		 * This segment was in flight when the responder answered "not ready". If it
+		 * asks for an answer, the requester may be out of credits: the answer returns
+		 * those of the dropped segments.
 		 */
 		if (!reply->now)
 			reply->type = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: the sending end of an XRC connection: requests of an endpoint
+ * dapx: the sending endpoint of an XRC connection
  *
- * The endpoint's rings, states and set-up are those of any endpoint. Its requests go to
+ * Its rings, its states and its connection set-up are those of any endpoint. Its requests go to
  * the engine instead of the device, and are outstanding until the peer has answered.
  */
 #include <linux/slab.h>
@@ -11,10 +11,10 @@
 #include "xrc/engine.h"
 #include "xrc/xrc.h"
 
-/* A peer is noticed to be gone after this, and the retries of the queue pair. */
+/* The death of a peer is noticed after this time and the retries of the queue pair. */
 #define DAPX_XRC_PROBE_INTERVAL ms_to_ktime(1000)
 
-/* A request between its ring's entry and its completion; one for each slot. */
+/* A request, from its entry in the ring until its completion. Each slot has one. */
 struct dapx_xrc_send {
 	struct dapx_xrc_message msg;
 	struct dapx_slot *slot;
@@ -29,11 +29,11 @@ struct dapx_xrc_sender {
 	struct dapx_xrc_requester req;
 	struct list_head idle;		/* buffers for segments */
 	struct list_head busy;
-	struct list_head answers;	/* buffers for answers, wherever they are */
-	unsigned int lent;		/* of those for segments, by the device's pool */
-	unsigned int ended;		/* requests done since the queue was last told */
+	struct list_head answers;	/* all buffers for answers */
+	unsigned int lent;		/* buffers for segments, from the device's pool */
+	unsigned int ended;		/* requests done, but not retired yet */
 	bool stopped;
-	bool probing;			/* a probe is on its way */
+	bool probing;			/* a probe is in flight */
 	bool probes;			/* probe_timer runs */
 	struct ib_cqe probe_cqe;
 	struct hrtimer probe_timer;
@@ -59,7 +59,7 @@ static void dapx_xrc_sender_lock(struct dapx_xrc_sender *sender)
 	spin_lock_bh(&sender->lock);
 }
 
-/* The queue hears of what ended when its lock may be taken. */
+/* Retires the requests that have ended, now that q->lock may be taken. */
 static void dapx_xrc_sender_unlock(struct dapx_xrc_sender *sender)
 	__releases(&sender->lock)
 {
@@ -88,7 +88,10 @@ static void *dapx_xrc_send_buffer(struct dapx_xrc_requester *req)
 	return buffer->va;
 }
 
-/* One is the sender's own: then it works whoever else does. */
+/*
+ * One buffer is the sender's own, so that it makes progress even if others have borrowed the
+ * whole pool.
+ */
 static void dapx_xrc_send_make_room(struct dapx_xrc_requester *req)
 {
 	struct dapx_xrc_sender *sender = dapx_xrc_sender_of(req);
@@ -100,7 +103,7 @@ static void dapx_xrc_send_make_room(struct dapx_xrc_requester *req)
 	}
 }
 
-/* Those that are idle. */
+/* Gives borrowed buffers that are idle back to the pool. */
 static void dapx_xrc_send_give_back(struct dapx_xrc_sender *sender)
 {
 	struct dapx_xrc_pool *pool = sender->ep->obj.ctx->dev->xrc_pool;
@@ -110,7 +113,7 @@ static void dapx_xrc_send_give_back(struct dapx_xrc_sender *sender)
 							  entry));
 }
 
-/* The engine fills one at a time, the last that it asked for. */
+/* The engine fills one buffer at a time: the one that it asked for last. */
 static struct dapx_xrc_buffer *dapx_xrc_send_filled(struct dapx_xrc_sender *sender)
 {
 	return list_first_entry(&sender->busy, struct dapx_xrc_buffer, entry);
@@ -123,7 +126,7 @@ static void dapx_xrc_send_segment(struct dapx_xrc_requester *req, void *va, u32 
 	struct dapx_xrc_sender *sender = dapx_xrc_sender_of(req);
 	struct dapx_xrc_buffer *buffer = dapx_xrc_send_filled(sender);
 
-	/* Out of service: whoever put it there ends the requests, too. */
+	/* If the queue pair is in error, the code that moved it there also ends the requests. */
 	if (dapx_xrc_post_send(sender->ep->qp, buffer, length, dapx_xrc_segment_done)) {
 		list_move(&buffer->entry, &sender->idle);
 		dapx_ep_fail(sender->ep);
@@ -205,17 +208,20 @@ static void dapx_xrc_wire_failed(struct dapx_xrc_sender *sender, enum ib_wc_stat
 {
 	enum dapx_status status = dapx_wc_status(error);
 
-	/* A flush tells nothing new: the end has begun elsewhere. */
+	/* A flush only follows from an error that is handled elsewhere. */
 	if (status == DAPX_STATUS_FLUSHED)
 		return;
-	/* The queue pair's faults are not the requests': the peer's have words for theirs. */
+	/*
+	 * An error of the queue pair is not one of the request; the peer reports those in its
+	 * answers.
+	 */
 	if (status != DAPX_STATUS_TRANSPORT)
 		status = DAPX_STATUS_BAD_RESPONSE;
 	dapx_xrc_requester_fail(&sender->req, status);
 	dapx_ep_fail(sender->ep);
 }
 
-/* Each segment has arrived, and what they ask for has not been answered. */
+/* Returns whether all segments have arrived, but some requests have not been answered. */
 static bool dapx_xrc_waits_for_answer(struct dapx_xrc_sender *sender)
 {
 	return !sender->stopped && !sender->req.failed && list_empty(&sender->busy) &&
@@ -235,8 +241,8 @@ static void dapx_xrc_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * A peer that ends before it answers sends nothing more, and the device notices only when
- * it has something to send itself.
+ * A peer that ends before it answers sends nothing more. The device notices that only if it has
+ * something to send itself.
  */
 static enum hrtimer_restart dapx_xrc_probe(struct hrtimer *timer)
 {
@@ -256,7 +262,7 @@ static enum hrtimer_restart dapx_xrc_probe(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* The buffer of a segment is free again. That it arrived is for the answer to say. */
+/* The buffer of a segment is free again. Whether its requests are done, only the answer says. */
 static void dapx_xrc_segment_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_xrc_buffer *buffer = container_of(wc->wr_cqe, struct dapx_xrc_buffer, cqe);
@@ -276,7 +282,7 @@ static void dapx_xrc_segment_done(struct ib_cq *cq, struct ib_wc *wc)
 			      HRTIMER_MODE_REL_SOFT);
 		sender->probes = true;
 	}
-	/* Also those of a connection that broke: nobody has to clear it away soon. */
+	/* Also after a failure of the connection: the process may keep the endpoint for long. */
 	dapx_xrc_send_give_back(sender);
 	dapx_xrc_sender_unlock(sender);
 }
@@ -394,7 +400,10 @@ static enum dapx_status dapx_xrc_send_post(struct dapx_queue *q, struct dapx_slo
 	return status;
 }
 
-/* All that is published goes at once: then the last segment asks for the answer to all. */
+/*
+ * Sends all published requests together, so that the last segment asks for an answer to all of
+ * them.
+ */
 static void dapx_xrc_send_posted(struct dapx_queue *q)
 {
 	struct dapx_ep *ep = q->owner;
@@ -403,7 +412,7 @@ static void dapx_xrc_send_posted(struct dapx_queue *q)
 	spin_lock_bh(&sender->lock);
 	if (!sender->stopped)
 		dapx_xrc_transmit(&sender->req);
-	/* Requests that ended here are the next one's to tell of: q->lock is held. */
+	/* Requests that ended here cannot be retired with q->lock held: leave that to the timer. */
 	if (sender->ended)
 		hrtimer_start(&sender->timer, 0, HRTIMER_MODE_REL_SOFT);
 	spin_unlock_bh(&sender->lock);
@@ -425,7 +434,7 @@ static const struct dapx_queue_ops dapx_xrc_send_ops = {
 
 /* -------------------------------------------------------------------- lifetime */
 
-/* The endpoint's send queue is there. */
+/* The endpoint has its send queue already. */
 static int dapx_xrc_sender_create(struct dapx_ep *ep)
 {
 	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
@@ -484,7 +493,7 @@ static void dapx_xrc_sender_set_retries(struct dapx_ep *ep, u8 rnr_retry)
 	dapx_xrc_sender_unlock(ep->xrc);
 }
 
-/* The queue pair takes receives. */
+/* The queue pair accepts receives now. */
 static int dapx_xrc_sender_start(struct dapx_ep *ep)
 {
 	struct dapx_xrc_sender *sender = ep->xrc;
@@ -502,7 +511,10 @@ static int dapx_xrc_sender_start(struct dapx_ep *ep)
 	return ret;
 }
 
-/* The connection is over, or the endpoint: what is not done is flushed. May be called again. */
+/*
+ * The connection or the endpoint ends: flushes all requests that are not done. May be called
+ * again.
+ */
 static void dapx_xrc_sender_stop(struct dapx_ep *ep)
 {
 	struct dapx_xrc_sender *sender = ep->xrc;
@@ -512,7 +524,7 @@ static void dapx_xrc_sender_stop(struct dapx_ep *ep)
 	dapx_xrc_requester_fail(&sender->req, DAPX_STATUS_FLUSHED);
 	dapx_xrc_send_give_back(sender);
 	dapx_xrc_sender_unlock(sender);
-	/* It may be what tells the queue of them. */
+	/* If the timer's handler is running, it may be retiring those requests. Wait for it. */
 	hrtimer_cancel(&sender->timer);
 	hrtimer_cancel(&sender->probe_timer);
 	dapx_xrc_sender_lock(sender);
@@ -520,7 +532,7 @@ static void dapx_xrc_sender_stop(struct dapx_ep *ep)
 	dapx_xrc_sender_unlock(sender);
 }
 
-/* As after dapx_xrc_sender_create(). Without a queue pair. */
+/* Returns to the state after dapx_xrc_sender_create(). The endpoint has no queue pair. */
 static void dapx_xrc_sender_reset(struct dapx_ep *ep)
 {
 	struct dapx_xrc_sender *sender = ep->xrc;
@@ -532,7 +544,7 @@ static void dapx_xrc_sender_reset(struct dapx_ep *ep)
 	dapx_xrc_requester_init(&sender->req, &dapx_xrc_requester_ops, 1, 7);
 }
 
-/* Without a queue pair. */
+/* The endpoint has no queue pair. */
 static void dapx_xrc_sender_destroy(struct dapx_ep *ep)
 {
 	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
@@ -550,7 +562,7 @@ static void dapx_xrc_sender_destroy(struct dapx_ep *ep)
 	dapx_xrc_put(ep->obj.ctx->dev);
 }
 
-/* The queue pair's own PD, and buffers of one segment each. */
+/* The queue pair uses the module's PD, and buffers of one segment each. */
 static void dapx_xrc_sender_qp_params(const struct dapx_ep *ep, const struct dapx_pd *pd,
 				      struct dapx_qp_params *params)
 {
@@ -561,7 +573,7 @@ static void dapx_xrc_sender_qp_params(const struct dapx_ep *ep, const struct dap
 	params->max_recv_sge = 1;
 }
 
-/* Its peers send, and nothing else. */
+/* The peer only sends. */
 static int dapx_xrc_sender_access_flags(const struct dapx_ep *ep)
 {
 	return IB_ACCESS_LOCAL_WRITE;
@@ -580,7 +592,10 @@ static void dapx_xrc_sender_adjust_step(struct dapx_ep *ep, const struct dapx_qp
 	}
 }
 
-/* Retries of messages are the requester's; the queue pair, whose peer has buffers, has no end. */
+/*
+ * The requester counts the retries of messages. Those of the queue pair have no limit, as its
+ * peer has a buffer for each credit.
+ */
 static void dapx_xrc_sender_prepare_connect(struct dapx_ep *ep, void *header, u8 *rnr_retry)
 {
 	dapx_xrc_cm_header_write(header);

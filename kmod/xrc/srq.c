@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: shared receive queues of an XRC domain, which belong to the module: a receive stays in
- * the ring until a message needs it
+ * dapx: shared receive queues of XRC domains
+ *
+ * They belong to the module, not to the device: a receive stays in the ring until a message
+ * needs it.
  */
 #include <linux/slab.h>
 
@@ -14,7 +16,7 @@ static struct dapx_recv_wr *dapx_srq_copy_of(struct dapx_srq *srq, struct dapx_s
 	return srq->copies + (slot - srq->rq.slots) * srq->rq.view.stride;
 }
 
-/* What the engine takes is taken by it alone. */
+/* Receives leave the ring only when the engine takes one. */
 static enum dapx_queue_mode dapx_srq_xrc_mode(struct dapx_queue *q)
 {
 	struct dapx_srq *srq = q->owner;
@@ -59,7 +61,7 @@ const struct dapx_queue_ops dapx_srq_xrc_ops = {
 	.evd = dapx_srq_xrc_evd,
 };
 
-/* For a message: the next receive, and how much fits into it. In softirq. */
+/* Takes the next receive for a message, and returns its size. Called in softirq. */
 struct dapx_slot *dapx_srq_take(struct dapx_srq *srq, enum dapx_status *status, u64 *size)
 {
 	const struct dapx_recv_wr *wr;
@@ -107,7 +109,7 @@ int dapx_srq_init_xrc(struct dapx_srq *srq)
 	srq->copies = kvcalloc(srq->rq.view.depth, srq->rq.view.stride, GFP_KERNEL_ACCOUNT);
 	if (!srq->copies)
 		return -ENOMEM;
-	/* Reserved: messages do not find it before it is published. */
+	/* Only reserve the number: messages find the SRQ when it is published. */
 	ret = xa_alloc_cyclic(&dev->xrc_srqs, &srq->number, NULL, XA_LIMIT(1, DAPX_XRC_MAX_SRQN),
 			      &dev->xrc_next_srq, GFP_KERNEL_ACCOUNT);
 	if (ret < 0) {
@@ -117,7 +119,7 @@ int dapx_srq_init_xrc(struct dapx_srq *srq)
 	return 0;
 }
 
-/* Cannot fail: its place is reserved. From now on messages find it. */
+/* From here on messages find the SRQ. Cannot fail, since the number is reserved. */
 void dapx_srq_publish_xrc(struct dapx_srq *srq)
 {
 	xa_store(&srq->obj.ctx->dev->xrc_srqs, srq->number, srq, GFP_KERNEL);
@@ -127,7 +129,7 @@ void dapx_srq_publish_xrc(struct dapx_srq *srq)
 	mutex_unlock(&srq->domain->lock);
 }
 
-/* When this returns, no message has it any more. */
+/* When this returns, no message uses the SRQ any more. */
 void dapx_srq_unpublish_xrc(struct dapx_srq *srq)
 {
 	if (!srq->number)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: XRC's wire: what both ends of a connection have in common
+ * dapx: the wire of XRC: what both ends of a connection have in common
  *
- * It is a connection of two queue pairs of the module's own, whose protection domain
- * has no memory of any process: a peer that writes or reads by itself finds nothing.
- * Segments are copied into buffers of the module, and out of them.
+ * A connection consists of two queue pairs of the module. Their protection domain has no memory
+ * of any process, so a peer that issues writes or reads of its own reaches nothing. Segments
+ * are copied into and out of buffers of the module.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -12,10 +12,10 @@
 #include "xrc/engine.h"
 #include "xrc/xrc.h"
 
-/* In a pool. */
+/* Number of buffers in a pool. */
 #define DAPX_XRC_POOL_BUFFERS 32
 
-/* With dev->xrc_lock. */
+/* Called with dev->xrc_lock held. */
 static int dapx_xrc_start(struct dapx_device *dev)
 {
 	struct dapx_xrc_pool *pool;
@@ -34,7 +34,10 @@ static int dapx_xrc_start(struct dapx_device *dev)
 	return 0;
 }
 
-/* What is one for all of a device, dev->xrc_pd and xrc_pool, is there until it is put. */
+/*
+ * Makes sure that dev->xrc_pd and dev->xrc_pool, which a device has once, exist until
+ * dapx_xrc_put().
+ */
 int dapx_xrc_get(struct dapx_device *dev)
 {
 	int ret = 0;
@@ -59,8 +62,9 @@ void dapx_xrc_put(struct dapx_device *dev)
 }
 
 /*
- * What a connection has at least, so that it works whoever else does. Over iWARP nothing
- * makes the second hello wait until there is a buffer for it.
+ * The buffers that each connection owns, so that it makes progress even if others have borrowed
+ * the whole pool. Two over iWARP, where no RNR retry holds back the second hello until a buffer
+ * is posted.
  */
 u32 dapx_xrc_min_credits(const struct dapx_device *dev)
 {
@@ -68,9 +72,10 @@ u32 dapx_xrc_min_credits(const struct dapx_device *dev)
 }
 
 /*
- * Buffers for answers. Over iWARP more than a peer can have on its way to us: an answer
- * to each segment that it may have got since it last heard from us, and as often a word
- * on new credits. Elsewhere what is too much waits.
+ * The number of buffers for answers. Over iWARP there has to be one for every answer that a
+ * peer can have in flight: one to each segment that it may have received since it last heard
+ * from us, and as many credit updates. Elsewhere RNR retries hold back what exceeds the
+ * buffers.
  */
 u32 dapx_xrc_answers(const struct dapx_device *dev)
 {
@@ -158,14 +163,14 @@ struct dapx_xrc_pool *dapx_xrc_pool_create(struct ib_device *ibdev)
 	return pool;
 }
 
-/* All that was lent is back. */
+/* All borrowed buffers have been given back. */
 void dapx_xrc_pool_destroy(struct ib_device *ibdev, struct dapx_xrc_pool *pool)
 {
 	dapx_xrc_buffers_destroy(ibdev, &pool->buffers);
 	kfree(pool);
 }
 
-/* Into a list of who takes it, if there is one. */
+/* Moves a buffer to a list of the borrower, if there is one. */
 bool dapx_xrc_pool_take(struct dapx_xrc_pool *pool, struct list_head *to)
 {
 	struct dapx_xrc_buffer *buffer;
@@ -178,7 +183,7 @@ bool dapx_xrc_pool_take(struct dapx_xrc_pool *pool, struct list_head *to)
 	return buffer;
 }
 
-/* Out of such a list. */
+/* Takes a buffer back from the borrower's list. */
 void dapx_xrc_pool_give(struct dapx_xrc_pool *pool, struct dapx_xrc_buffer *buffer)
 {
 	spin_lock_bh(&pool->lock);
@@ -223,7 +228,7 @@ int dapx_xrc_post_send(struct ib_qp *qp, struct dapx_xrc_buffer *buffer, u32 len
 	return ib_post_send(qp, &wr, NULL);
 }
 
-/* A write of no bytes: it takes neither a key nor a buffer of the peer's, nor a credit. */
+/* Posts a write of no bytes. It needs no key, no buffer of the peer and no credit. */
 int dapx_xrc_post_probe(struct ib_qp *qp, struct ib_cqe *cqe)
 {
 	struct ib_rdma_wr wr = {
@@ -235,15 +240,15 @@ int dapx_xrc_post_probe(struct ib_qp *qp, struct ib_cqe *cqe)
 	return ib_post_send(qp, &wr.wr, NULL);
 }
 
-/* The device is done with it: what it wrote, or may have, is the CPU's to read and to overwrite. */
+/* The device is done with the buffer. The CPU may read what the device wrote, and overwrite it. */
 void dapx_xrc_buffer_read(struct ib_device *ibdev, struct dapx_xrc_buffer *buffer, u32 length)
 {
 	ib_dma_sync_single_for_cpu(ibdev, buffer->dma, length, DMA_BIDIRECTIONAL);
 }
 
 /*
- * The first packet number of answers: both ends know it without being told. Programs
- * give none to a receive queue pair, which to them does not send.
+ * The first PSN of answers, which both ends can compute. Programs give no such PSN to a receive
+ * queue pair, as it does not send from their point of view.
  */
 u32 dapx_xrc_answer_psn(u32 qp_num, u32 dest_qp_num)
 {

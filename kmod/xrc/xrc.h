@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dapx: XRC, but for its engine: domains, the wire, both ends of a connection
+ * dapx: XRC without its engine (see engine.h): domains, the wire, both ends of a connection
  */
 #ifndef _DAPX_XRC_XRC_H
 #define _DAPX_XRC_XRC_H
@@ -17,42 +17,47 @@ struct dapx_srq;
 /* -------------------------------------------------------------- domain.c */
 
 /*
- * What processes share: SRQs and receive queue pairs find each other in it. While
- * anything of it is there, a context has it open.
+ * An XRC domain, which processes share: a receive queue pair delivers to the SRQs of its
+ * domain. As long as an SRQ or a receive queue pair of a domain exists, a context has the
+ * domain open.
  */
 struct dapx_xrc_domain {
-	struct kref kref;		/* of this memory; all in it is kept by @opens */
-	u32 id;				/* in the list of all */
-	char owner[DAPX_OWNER_SIZE];	/* of its resources */
-	struct dapx_device *dev;	/* while it is open, a context of that device is */
-	struct path path;		/* mnt NULL: of no file */
+	struct kref kref;		/* of this memory; @opens keeps the contents */
+	u32 id;				/* in dapx_xrc_domains */
+	char owner[DAPX_OWNER_SIZE];	/* for 'rdma resource show' */
+	struct dapx_device *dev;	/* valid while a context has the domain open */
+	struct path path;		/* mnt is NULL: without a file */
 	struct hlist_node node;		/* dev->xrc_domains */
 	unsigned int opens;		/* dev->xrc_lock */
 	struct mutex lock;		/* xrcds, srqs, qps, their registrations, pool */
-	bool announced;			/* of its beginning; lock */
-	struct list_head xrcds;		/* empty: it may be closed */
+	bool announced;			/* lock; listeners know of the domain */
+	struct list_head xrcds;		/* if empty, the domain may be closed */
 	struct list_head srqs;
 	struct list_head qps;
-	struct dapx_xrc_pool *pool;	/* NULL: it never had a receive queue pair */
+	struct dapx_xrc_pool *pool;	/* NULL: never had a receive queue pair */
 };
 
 /* One context's reference to a domain. */
 struct dapx_xrcd {
 	struct dapx_object obj;
 	struct dapx_xrc_domain *domain;
-	u32 domain_id;			/* also when it left */
+	u32 domain_id;			/* valid when the domain is closed, too */
 	struct list_head entry;		/* domain->xrcds */
 	u64 serial;
 };
 
 extern const struct dapx_object_class dapx_xrcd_class;
 /*
- * Counts what comes to a domain or goes. To what comes it is a serial number, by which
- * the lists of a domain are in order.
+ * The generation increases whenever something is added to a domain or removed from it. What is
+ * added gets the new value as its serial number. The lists of a domain are in the order of
+ * these numbers.
  */
 u64 dapx_xrc_generation_inc(void);
 u64 dapx_xrc_generation(void);
-/* The first that has this id or a larger one, with its memory kept; NULL after the last. */
+/*
+ * Returns the first domain with this id or a larger one, with a reference to its memory, or
+ * NULL.
+ */
 struct dapx_xrc_domain *dapx_xrc_domain_next(u32 id);
 void dapx_xrc_domain_put(struct dapx_xrc_domain *domain);
 int dapx_xrc_domain_fill(struct dapx_xrc_domain *domain);
@@ -74,7 +79,7 @@ u64 dapx_pinned_atomic(struct dapx_pinned *pinned, u64 offset, bool add, u64 com
 
 /* ---------------------------------------------------------------- wire.c */
 
-/* Memory for one segment, as the device sees it. */
+/* A buffer that is mapped for the device; most are for one segment. */
 struct dapx_xrc_buffer {
 	struct ib_cqe cqe;
 	struct list_head entry;
@@ -83,12 +88,15 @@ struct dapx_xrc_buffer {
 	u32 size;
 };
 
-/* What each end of a connection may have on the way to it. */
+/* The most segments in flight to either end of a connection. */
 #define DAPX_XRC_CREDITS 6
-/* 0.06 ms: for answers that are too many at once. */
+/* An RNR timer of 0.06 ms, for when more answers arrive than there are buffers. */
 #define DAPX_XRC_ANSWER_TIMER 5
 
-/* Buffers that are lent, whoever shares them. */
+/*
+ * Buffers that connections borrow: a device has a pool for its sending endpoints, and each
+ * domain has one for its receive queue pairs.
+ */
 struct dapx_xrc_pool {
 	spinlock_t lock;		/* (bh) the list */
 	struct list_head buffers;
@@ -114,7 +122,7 @@ int dapx_xrc_post_send(struct ib_qp *qp, struct dapx_xrc_buffer *buffer, u32 len
 		       void (*done)(struct ib_cq *cq, struct ib_wc *wc));
 u32 dapx_xrc_answer_psn(u32 qp_num, u32 dest_qp_num);
 
-/* In DAPX_CM_HEADER_MAX bytes. */
+/* Precedes the private data of the CM's messages; at most DAPX_CM_HEADER_MAX bytes. */
 struct dapx_xrc_cm_header {
 	__le32 magic;
 	__le32 version;
@@ -128,7 +136,7 @@ bool dapx_xrc_cm_header_is(const void *private_data, u32 length);
 extern const struct dapx_object_class dapx_xrc_qp_class;
 void dapx_xrc_srq_gone(struct dapx_xrc_domain *domain, struct dapx_srq *srq);
 
-/* What is told of a receive queue pair. */
+/* What netlink reports about a receive queue pair. */
 struct dapx_xrc_qp_info {
 	u64 serial;
 	u64 messages;
