@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: an open file: whose it is, what it may hold, and how it all ends
+ * dapx: contexts: open files, who owns them, and how they end
  */
 #include <linux/cred.h>
 #include <linux/nsproxy.h>
@@ -11,16 +11,16 @@
 
 #include "dapx_private.h"
 
-/* How long a process that exits waits for the end of what it had. */
+/* How long a process that exits waits for the teardown of its context. */
 #define DAPX_END_PATIENCE (60 * HZ)
-/* How long the removal of a device waits for a context until it says so. */
+/* How long the removal of a device waits for a context before it logs a warning. */
 #define DAPX_REMOVAL_PATIENCE (10 * HZ)
 
-/* All, for those who list them. */
+/* All contexts, for netlink. */
 static DEFINE_XARRAY_ALLOC1(dapx_contexts);
 static u32 dapx_next_context;		/* dapx_contexts' xa_lock */
 
-/* The process is gone, though a forked child or a passed descriptor may keep the file open. */
+/* The process has exited. A forked child or a passed descriptor may still keep the file open. */
 static void dapx_notifier_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	dapx_context_end(container_of(notifier, struct dapx_context, notifier),
@@ -65,7 +65,7 @@ int dapx_context_open(struct dapx_context **out)
 	get_task_comm(ctx->comm, current->group_leader);
 	scnprintf(ctx->owner, sizeof(ctx->owner), "dapx:%d", task_tgid_nr(current));
 	ctx->mm = current->mm;
-	/* Only reserved: it is not whole. */
+	/* Only reserve the id: the context is not complete yet. */
 	ret = xa_alloc_cyclic(&dapx_contexts, &ctx->id, NULL, xa_limit_31b, &dapx_next_context,
 			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
@@ -136,8 +136,8 @@ void dapx_context_put(struct dapx_context *ctx)
 }
 
 /*
- * A command is in flight from enter to leave: the end waits for it. What sleeps at a user's
- * will leaves first, and is done if it cannot enter again.
+ * A command is in flight between enter and leave, and teardown waits for it. A command that may
+ * sleep as long as the process wants leaves first, and fails if it cannot enter again.
  */
 int dapx_context_enter(struct dapx_ucmd *ucmd)
 {
@@ -163,14 +163,17 @@ void dapx_context_leave(struct dapx_ucmd *ucmd)
 	ucmd->entered = false;
 }
 
-/* Those whose callbacks make and end objects themselves: before anything else is looked at. */
+/*
+ * Destroys objects whose callbacks create and destroy other objects, before any other is looked
+ * at.
+ */
 static void dapx_context_destroy_sources(struct dapx_context *ctx)
 {
 	struct dapx_object *obj;
 	unsigned long handle;
 
 	xa_for_each(&ctx->objects, handle, obj) {
-		/* With a reference, for what a callback ends meanwhile. */
+		/* Take a reference, since a callback may destroy the object meanwhile. */
 		obj = dapx_object_get(ctx, handle, DAPX_OBJECT_ANY);
 		if (IS_ERR(obj))
 			continue;
@@ -180,7 +183,7 @@ static void dapx_context_destroy_sources(struct dapx_context *ctx)
 	}
 }
 
-/* Another one may take the device away meanwhile. */
+/* The device may be detached concurrently, so hold it. */
 static void dapx_context_notify(struct dapx_context *ctx, const struct dapx_notification *what)
 {
 	if (dapx_device_hold(ctx))
@@ -220,7 +223,10 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 	down_write(&ctx->sem);
 
 	dapx_context_destroy_sources(ctx);
-	/* All queue pairs to error before the first drain: they drain at once. */
+	/*
+	 * Move all queue pairs to error before draining the first, so that they drain in
+	 * parallel.
+	 */
 	dapx_objects_each(ctx, dapx_object_stop);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EP);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_CM);
@@ -251,9 +257,10 @@ static void dapx_context_end_work(struct work_struct *work)
 }
 
 /*
- * The one end of a context, of which the first cause counts: its file's close, its process'
- * death, its device's removal. In a work: contexts end side by side, and one that waits for
- * its device or for a user's memory holds up nobody. Does not sleep; may be called again.
+ * Starts the teardown of a context, once; the first cause counts: its file is closed, its
+ * process dies, or its device is removed. Teardown runs in a work, so that contexts end in
+ * parallel, and one that waits for its device or for a user's memory delays no other. Does not
+ * sleep; may be called again.
  */
 void dapx_context_end(struct dapx_context *ctx, enum dapx_genl_cause cause)
 {
@@ -265,7 +272,7 @@ void dapx_context_end(struct dapx_context *ctx, enum dapx_genl_cause cause)
 	queue_work(ctx->user->ends, &ctx->end_work);
 }
 
-/* When this returns, nothing of the context is left on its device. */
+/* When this returns, the context has nothing left on its device. */
 void dapx_context_wait_end(struct dapx_context *ctx)
 {
 	if (wait_for_completion_timeout(&ctx->ended, DAPX_REMOVAL_PATIENCE))
@@ -276,8 +283,8 @@ void dapx_context_wait_end(struct dapx_context *ctx)
 }
 
 /*
- * Who is killed is not kept: the end goes on without. A process that exits cannot be killed
- * any more.
+ * A process that is killed stops waiting here, and teardown continues without it. A process
+ * that exits cannot be killed any more, so its wait is bounded.
  */
 void dapx_context_close(struct dapx_context *ctx)
 {

@@ -6,14 +6,14 @@
  * Lifetime
  * --------
  * A context (struct dapx_context) is one open file. References to it are held by the file, by
- * its device's list and by the work that ends it. References to an object are held by its entry
- * in the context's xarray, by commands in flight, and by the objects that point to it. A pointer
+ * its device's list and by its teardown work. References to an object are held by its entry in
+ * the context's xarray, by commands in flight, and by the objects that point to it. A pointer
  * from another object also counts in @users, so that freeing the object fails with EBUSY. The
- * pointers of a connection request do not count (its endpoint and its listener end it), until
- * the request is taken: from then on the one to its EVD does.
+ * pointers of a connection request do not count, as its endpoint and its listener destroy it.
+ * Once the process has taken the request, its pointer to the EVD counts.
  *
- * An object's destroy() releases what it has on the device; its memory goes with the last
- * reference. destroy() is called once, by whoever removed the handle from the xarray.
+ * An object's destroy() releases what it has on the device; its memory is freed with the last
+ * reference. The code that removed the handle from the xarray calls destroy(), once.
  *
  * Lock order, outermost first
  * ---------------------------
@@ -22,10 +22,10 @@
  *	  mr->obj.mutex		making an MR usable for XRC
  *	  mmap_lock (page faults of user copies and of registration)
  *	  ep->obj.mutex		commands on one endpoint
- *	    rmr->obj.mutex	what an RMR is bound to
+ *	    rmr->obj.mutex	the window that an RMR is bound to
  *	    rdma_cm's handler_mutex (held in all CM callbacks)
  *	      ep->qp_mutex	changes of the queue pair's state
- *	      cm->id_mutex	cm->id exists
+ *	      cm->id_mutex	keeps cm->id from being destroyed
  *	    evd->lazy_lock (mutex)	endpoints whose receives are fetched on demand
  *	domain->lock (mutex)	the receive queue pairs of an XRC domain
  *	  xrc_qp->mutex		its state changes, its CM id
@@ -39,10 +39,10 @@
  *				listener's
  *	xrc_qp->lock		(bh) the responder of a receive queue pair
  *	  xrc_qp->events_lock	(irq) its registrations, for events
- *	srq->async_lock		(irq) where an SRQ's asynchronous events go
+ *	srq->async_lock		(irq) srq->async_evd
  *	q->lock			(bh) taking work from a ring; the EVD of its completions
  *	  sender->lock		(bh) the requester of an XRC endpoint
- *	pool->lock		(bh) XRC's buffers that are lent; below the two
+ *	pool->lock		(bh) XRC's borrowed buffers; below xrc_qp->lock, sender->lock
  *	  evd->lock		(irq) an event ring; below each of the above
  *	keys->lock		keys of windows
  *	dapx_notices_lock	(irq) notifications for listeners; below each of the above
@@ -51,8 +51,8 @@
  *
  * ep->lock, cm->lock and q->lock are never held together, except in XRC endpoints, which take
  * q->lock, sender->lock, ep->lock in this order. The q->lock of an XRC SRQ is taken below
- * xrc_qp->lock. A CM callback never takes ep->obj.mutex, and nobody waits for callbacks
- * (rdma_destroy_id) while holding anything that they take.
+ * xrc_qp->lock. A CM callback never takes ep->obj.mutex, and rdma_destroy_id(), which waits for
+ * callbacks, is never called with a lock held that a callback takes.
  *
  * Contexts of execution
  * ---------------------
@@ -101,24 +101,27 @@
 
 #define DAPX_MAX_SGE 32
 #define DAPX_MAX_INLINE 512
-/* What the RDMA CM takes of the private data of a connection request. */
+/* The part of a connection request's private data that the RDMA CM uses itself, in bytes. */
 #define DAPX_CM_IP_HEADER_SIZE 36
-/* What goes before the private data of an XRC connection's set-up. */
+/* The most bytes that a transport's header takes of the private data. */
 #define DAPX_CM_HEADER_MAX 8
-/* After the peer's disconnect, for what it had received. */
+/* How long, after a disconnect by the peer, its acknowledgements may take to arrive. */
 #define DAPX_ACKNOWLEDGE_TIME (HZ / 4)
-/* A device that acknowledges late may not have done so for that long; and then gets that. */
+/*
+ * A device with late_acknowledgements may not have acknowledged what it received in the last
+ * DAPX_ACKNOWLEDGE_LATEST. It then gets DAPX_ACKNOWLEDGE_DELAY to do so.
+ */
 #define DAPX_ACKNOWLEDGE_LATEST (HZ / 10)
 #define DAPX_ACKNOWLEDGE_DELAY (HZ / 50)
 
 /* -------------------------------------------------------------- device.c */
 
-/* What is peculiar to a driver; nothing else depends on which one it is. */
+/* The peculiarities of a driver. Nothing else depends on which driver it is. */
 struct dapx_driver {
 	enum rdma_driver_id id;
 	bool silent_errors;		/* no event when a QP enters ERR */
-	bool late_acknowledgements;	/* they go after the receive is completed */
-	bool late_packets;		/* they may reach a QP that is being destroyed */
+	bool late_acknowledgements;	/* sent after the receive is completed */
+	bool late_packets;		/* may reach a QP that is being destroyed */
 	bool solicits_requests_only;	/* CQs notify of solicited sends, not of receives */
 };
 
@@ -126,18 +129,18 @@ struct dapx_driver {
 struct dapx_device {
 	struct kref kref;
 	struct ib_device *ibdev;	/* valid until @contexts is empty for good */
-	char name[IB_DEVICE_NAME_MAX];	/* dapx_devices_lock; without it, for diagnostics */
+	char name[IB_DEVICE_NAME_MAX];	/* dapx_devices_lock; read without it for diagnostics */
 	struct list_head entry;		/* dapx_devices */
 	struct list_head contexts;	/* dapx_devices_lock */
 	struct ib_event_handler event_handler;
 	bool removed;			/* dapx_devices_lock */
 	bool iwarp;
-	const struct dapx_driver *driver;	/* NULL: not one that may be used */
-	struct dapx_keys *keys;		/* of windows; set once, with the first */
+	const struct dapx_driver *driver;	/* NULL: not supported */
+	struct dapx_keys *keys;		/* of windows; set once, by the first */
 	struct mutex xrc_lock;
-	DECLARE_HASHTABLE(xrc_domains, 6);	/* xrc_lock: those of files, by inode */
-	struct ib_pd *xrc_pd;		/* of the module's own queue pairs, without a key */
-	struct dapx_xrc_pool *xrc_pool;	/* with it: for sending endpoints that are busy */
+	DECLARE_HASHTABLE(xrc_domains, 6);	/* xrc_lock; those of files, by inode */
+	struct ib_pd *xrc_pd;		/* for the module's own queue pairs; has no keys */
+	struct dapx_xrc_pool *xrc_pool;	/* exists with xrc_pd; for busy sending endpoints */
 	unsigned int xrc_users;		/* xrc_lock */
 	struct xarray xrc_srqs;		/* by number; read under RCU */
 	u32 xrc_next_srq;
@@ -166,14 +169,14 @@ u32 dapx_device_max_srq_depth(const struct dapx_device *dev);
 
 /* ---------------------------------------------------------------- user.c */
 
-/* Kept by its contexts, and by XRC receive queue pairs that they made. */
+/* A user id. Its contexts, and the XRC receive queue pairs that they created, hold references. */
 struct dapx_user {
 	refcount_t refs;		/* dapx_users' xa_lock for the last */
 	uid_t uid;
 	atomic_t objects;		/* contexts included */
 	atomic_t connecting;		/* threads that connect for the user */
 	struct workqueue_struct *works;	/* of objects */
-	struct workqueue_struct *ends;	/* of contexts: they wait for works */
+	struct workqueue_struct *ends;	/* teardown of contexts, which waits for works */
 	struct work_struct release;
 };
 
@@ -193,15 +196,15 @@ extern unsigned int dapx_max_user_objects;
 
 /* ------------------------------------------------------------- context.c */
 
-/* So 'rdma resource show' calls a process or a domain; it has room for 16 characters. */
+/* The name of a process or a domain in 'rdma resource show', which has room for 16 characters. */
 #define DAPX_OWNER_SIZE sizeof("dapx:xrcd:2147483647")
 
 /* One open file: one process' objects on one device. */
 struct dapx_context {
 	struct kref kref;
-	u32 id;				/* in the list of all; not reused soon */
+	u32 id;				/* in dapx_contexts; not reused soon */
 	struct rw_semaphore sem;
-	struct mm_struct *mm;		/* who may use it */
+	struct mm_struct *mm;		/* the process that may use it */
 	struct mmu_notifier notifier;
 	struct pid *pid;		/* of the process, for diagnostics */
 	struct net *net;
@@ -216,17 +219,17 @@ struct dapx_context {
 	u32 next_ring;
 	atomic_t num_objects;
 	bool attached;
-	bool dead;			/* no new objects, commands or events' sources */
-	u64 ending_since;		/* ns; 0: it lives */
+	bool dead;			/* accepts no new objects, commands or event sources */
+	u64 ending_since;		/* ns; 0: teardown has not begun */
 	enum dapx_genl_cause cause;
-	char comm[TASK_COMM_LEN];	/* of who opened it */
-	char owner[DAPX_OWNER_SIZE];	/* of its resources */
+	char comm[TASK_COMM_LEN];	/* of the process that opened it */
+	char owner[DAPX_OWNER_SIZE];	/* for 'rdma resource show' */
 	struct work_struct end_work;
 	struct completion ended;
 };
 
 int dapx_context_open(struct dapx_context **out);
-/* The first that has this id or a larger one, with a reference; NULL after the last. */
+/* Returns the first context with this id or a larger one, with a reference, or NULL. */
 struct dapx_context *dapx_context_next(u32 id);
 void dapx_context_close(struct dapx_context *ctx);
 kuid_t dapx_context_owner(const struct dapx_context *ctx);
@@ -258,19 +261,19 @@ struct dapx_object_class {
 	enum dapx_object_type type;
 	size_t size;
 	bool rcu;			/* freed after a grace period */
-	u32 doorbells;			/* those that doorbell() takes */
+	u32 doorbells;			/* those that doorbell() accepts */
 	int (*doorbell)(struct dapx_object *obj, u32 doorbells);
-	/* NULL: refused while it has users, else destroy() */
+	/* NULL: EBUSY while it has users, else destroy() */
 	int (*free)(struct dapx_object *obj, struct dapx_ucmd *ucmd);
-	/* teardown: its callbacks make objects, so that it has to end first */
+	/* teardown: its callbacks create objects, so it has to be destroyed first */
 	bool (*is_source)(struct dapx_object *obj);
-	/* teardown: from here on it takes nothing more; NULL: nothing to stop */
+	/* teardown: from here on it accepts nothing more; NULL: nothing to stop */
 	void (*stop)(struct dapx_object *obj);
 	void (*device_removed)(struct dapx_object *obj);
-	/* DAPX_ASYNC_PORT_* of a port */
+	/* @what: DAPX_ASYNC_PORT_* */
 	void (*port_event)(struct dapx_object *obj, u32 what, u32 port);
 	void (*destroy)(struct dapx_object *obj);
-	void (*release)(struct dapx_object *obj);	/* the last reference went */
+	void (*release)(struct dapx_object *obj);	/* the last reference was put */
 	u32 (*state)(struct dapx_object *obj);
 	/* put its attributes into a netlink message; the second with obj->mutex held */
 	int (*fill)(struct dapx_object *obj, struct sk_buff *skb);
@@ -300,8 +303,9 @@ void dapx_object_destroy(struct dapx_object *obj);
 void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type);
 
 /*
- * What each class has: to_dapx_NAME() of its member @obj, dapx_get_NAME() of a handle, with a
- * reference, and dapx_use_NAME(), also counted as a user. The last two return an ERR_PTR().
+ * The accessors of a class: to_dapx_NAME() takes its member @obj. dapx_get_NAME() takes a
+ * handle, and returns the object with a reference. dapx_use_NAME() also prevents it from being
+ * freed until dapx_object_unuse(). The last two return an ERR_PTR() on failure.
  */
 #define DAPX_OBJECT_ACCESSORS(_name, _type)						\
 static inline struct dapx_##_name *to_dapx_##_name(struct dapx_object *obj)		\
@@ -371,7 +375,10 @@ union dapx_ucmd_buffer {
 	struct dapx_xrc_qp_query xrc_qp_query;
 };
 
-/* A command in flight. @cmd is the kernel's copy, zero where the caller's ended. */
+/*
+ * A command in flight. @cmd is the kernel's copy; what the caller's struct does not have is
+ * zero.
+ */
 struct dapx_ucmd {
 	struct dapx_context *ctx;
 	void __user *ubuffer;
@@ -379,12 +386,13 @@ struct dapx_ucmd {
 	u32 cmd_size;
 	void *cmd;
 	bool entered;			/* dapx_context_enter() */
-	bool unanswered;		/* for lack of memory at @ubuffer */
+	bool unanswered;		/* @ubuffer was not in memory */
 };
 
 /*
- * Answers a command. Does not wait for the memory: that may be up to a user. A command that
- * cannot be answered undoes what it did, and is tried again once the memory is there.
+ * Answers a command. Does not wait for @ubuffer to be brought into memory, since that may be up
+ * to a process. A command that cannot be answered undoes what it did, and is repeated once
+ * @ubuffer is in memory.
  */
 static inline int dapx_respond(struct dapx_ucmd *ucmd)
 {
@@ -440,7 +448,7 @@ int dapx_cmd_xrc_qp_query(struct dapx_ucmd *ucmd);
 
 /* ------------------------------------------------------------- netlink.c */
 
-/* What a listener is told; the members that its event has. */
+/* A notification for listeners. Only the members that the event needs are set. */
 struct dapx_notification {
 	enum dapx_genl_event event;
 	u32 handle;

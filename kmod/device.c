@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: the RDMA devices there are, and which of them may be used
+ * dapx: the RDMA devices of the machine, and which of them are supported
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -12,9 +12,9 @@ static LIST_HEAD(dapx_devices);
 static DEFINE_MUTEX(dapx_devices_lock);
 
 /*
- * Drivers that were read for what dapx does: ib_reg_user_mr() without user data, and kernel-owned
- * queues that use such memory. Others dereference the missing user data (irdma, mthca), or take
- * the address for the kernel's (hns).
+ * Drivers whose code was reviewed for what dapx does: ib_reg_user_mr() without user data, and
+ * kernel-owned queues that use such memory. Other drivers dereference the missing user data
+ * (irdma, mthca), or take the address for a kernel address (hns).
  */
 static const struct dapx_driver dapx_drivers[] = {
 	{
@@ -125,7 +125,7 @@ static struct dapx_device *dapx_device_find(struct ib_device *ibdev)
 	return NULL;
 }
 
-/* When this returns, nothing of dapx uses @ibdev any more. */
+/* When this returns, dapx does not use @ibdev any more. */
 static void dapx_device_remove(struct ib_device *ibdev, void *client_data)
 {
 	struct dapx_context *ctx;
@@ -139,7 +139,10 @@ static void dapx_device_remove(struct ib_device *ibdev, void *client_data)
 	}
 	list_del(&dev->entry);
 	dev->removed = true;
-	/* All at once: one that waits for its user keeps no other from hearing of it. */
+	/*
+	 * End all contexts before waiting for any: one that waits for its user must not delay
+	 * others.
+	 */
 	list_for_each_entry(ctx, &dev->contexts, device_entry)
 		dapx_context_end(ctx, DAPX_GENL_CAUSE_REMOVED);
 	while (!list_empty(&dev->contexts)) {
@@ -206,7 +209,7 @@ int dapx_device_attach(struct dapx_context *ctx, const char *name)
 		dapx_context_get(ctx);
 		list_add_tail(&ctx->device_entry, &dev->contexts);
 		ctx->dev = dev;
-		/* Release: commands that see it use ctx->dev. */
+		/* Release: a command that sees @attached set uses ctx->dev. */
 		smp_store_release(&ctx->attached, true);
 		ret = 0;
 		break;
@@ -216,7 +219,7 @@ out:
 	return ret;
 }
 
-/* Undoes the attachment after teardown; ctx->dev stays readable until the last put. */
+/* Detaches the context after teardown. ctx->dev stays readable until the last reference is put. */
 void dapx_device_detach(struct dapx_context *ctx)
 {
 	bool listed;
@@ -247,7 +250,7 @@ int dapx_cmd_attach(struct dapx_ucmd *ucmd)
 	return ret;
 }
 
-/* The device of @ctx, or NULL if it has none, or none any more; until dapx_device_unhold(). */
+/* Returns the device of @ctx, or NULL if it is not attached. Valid until dapx_device_unhold(). */
 struct ib_device *dapx_device_hold(const struct dapx_context *ctx)
 {
 	mutex_lock(&dapx_devices_lock);
@@ -260,9 +263,9 @@ void dapx_device_unhold(void)
 }
 
 /*
- * Before a queue pair is put in error. rxe does not acknowledge any more then, not even a
- * message that it has completed: its peer would repeat it in vain, and, asked for 7 retries,
- * for ever. @received_at: jiffies with bit 0 set, or 0.
+ * Called before a queue pair is moved to error. From then on rxe acknowledges nothing, not even
+ * a message that it has completed. The peer would repeat that message in vain, and forever if
+ * it uses 7 retries. @received_at: jiffies with bit 0 set, or 0.
  */
 void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long received_at)
 {
@@ -272,9 +275,10 @@ void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long re
 }
 
 /*
- * Before a queue pair is destroyed. rxe hands a packet to the queue pair's task and then looks
- * at the queue pair once more, although the task may have put the packet's reference, and with
- * it the last one. In RESET it takes no packet, and a grace period later none is on that way.
+ * Called before a queue pair is destroyed. rxe hands a packet to the queue pair's task, and
+ * then reads the queue pair once more. By then the task may have put the packet's reference,
+ * which may be the last one. In RESET the queue pair takes no packets, and after a grace period
+ * no packet is left in that path.
  */
 void dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp)
 {
@@ -304,7 +308,7 @@ u64 dapx_device_caps(const struct dapx_device *dev)
 	return caps;
 }
 
-/* An endpoint's completions of both kinds share one CQ. */
+/* The sends and receives of an endpoint share one CQ. */
 u32 dapx_device_max_depth(const struct dapx_device *dev)
 {
 	const struct ib_device_attr *attrs = &dev->ibdev->attrs;

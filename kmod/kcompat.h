@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What older kernels spell differently. The rest of the module is written for
- * the newest upstream; HAVE_* come from kcompat-probe.sh.
+ * What older kernels lack or spell differently. The rest of the module is written for the
+ * newest upstream kernel. kcompat-probe.sh defines HAVE_*.
  */
 #ifndef _DAPX_KCOMPAT_H
 #define _DAPX_KCOMPAT_H
@@ -15,7 +15,7 @@
 
 #include "kcompat_config.h"
 
-/* A variable that a kernel which zeroes all of the stack leaves alone. GCC 12. */
+/* Exempts a variable in a kernel that zeroes all variables on the stack. Since GCC 12. */
 #if __has_attribute(__uninitialized__)
 #define __dapx_uninitialized __attribute__((__uninitialized__))
 #else
@@ -57,8 +57,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * Linux 6.5. Before, who gets a message cannot be chosen among the listeners: so they need the
- * right to see all.
+ * Linux 6.5. Earlier kernels cannot choose among the listeners of a message, so all listeners
+ * need the right to see everything.
  */
 #ifdef HAVE_NETLINK_BROADCAST_FILTERED
 #define DAPX_LISTENER_NEEDS 0

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: the keys that windows had, so that none comes back soon
+ * dapx: the keys that windows had recently, so that none is reused soon
  */
 #include <linux/hashtable.h>
 #include <linux/slab.h>
 
 #include "memory.h"
 
-/* As the ABI promises. */
+/* The ABI promises that none of the last 65536 keys is reused. */
 #define DAPX_KEYS_BITS 16
 
 struct dapx_key {
@@ -48,7 +48,7 @@ static bool dapx_keys_find(struct dapx_keys *keys, u32 key)
 	return false;
 }
 
-/* Remembers the key in place of the oldest one; false: it is one of those. */
+/* Records the key in place of the oldest one. Returns false if it is already recorded. */
 bool dapx_keys_take(struct dapx_keys *keys, u32 key)
 {
 	struct dapx_key *entry;

@@ -117,9 +117,10 @@ static const struct dapx_ioctl_op dapx_ioctl_ops[] = {
 };
 
 /*
- * siw flushes the signals of a caller that has to wait for it, SIGKILL among them. Of a process
- * that is being killed, this thread would live on, and nothing could kill it any more. What the
- * kernel killed stays killed, be it for another thread's execve().
+ * siw flushes the signals of a task that has to wait in it, even SIGKILL. If the process is
+ * being killed, this thread would live on, and nothing could kill it any more. So a thread that
+ * the kernel has killed gets its SIGKILL again, also if another thread's execve() was the
+ * reason.
  */
 static void dapx_stay_killed(void)
 {
@@ -148,7 +149,7 @@ static int dapx_command(struct dapx_ucmd *ucmd, const struct dapx_ioctl_op *op)
 	ret = dapx_context_enter(ucmd);
 	if (ret)
 		return ret;
-	/* Acquire: ctx->dev is set. */
+	/* Acquire: if @attached is set, so is ctx->dev. */
 	if (op->detached || smp_load_acquire(&ucmd->ctx->attached))
 		ret = op->fn(ucmd);
 	else
@@ -157,7 +158,10 @@ static int dapx_command(struct dapx_ucmd *ucmd, const struct dapx_ioctl_op *op)
 	return ret;
 }
 
-/* Waits for the memory of an answer, outside of the context. */
+/*
+ * Waits until @ubuffer is in memory. The command has left the context, so teardown does not
+ * wait.
+ */
 static bool dapx_can_answer_now(struct dapx_ucmd *ucmd)
 {
 	ucmd->unanswered = false;
@@ -169,7 +173,7 @@ static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long a
 {
 	struct dapx_context *ctx = file->private_data;
 	const struct dapx_ioctl_op *op;
-	/* What a handler sees of it is filled by copy_struct_from_user(). */
+	/* copy_struct_from_user() fills the part that a handler uses. */
 	union dapx_ucmd_buffer buffer __dapx_uninitialized;
 	struct dapx_ucmd ucmd = {
 		.ctx = ctx,
@@ -190,7 +194,7 @@ static long dapx_fops_ioctl(struct file *file, unsigned int cmd, unsigned long a
 		return -EFAULT;
 	if (ucmd.user_size < op->min_size)
 		return -EINVAL;
-	/* None will be as long; all behind what is known of it would be looked through. */
+	/* No command will be this long, and copy_struct_from_user() would scan all of the tail. */
 	if (ucmd.user_size > PAGE_SIZE)
 		return -E2BIG;
 	ucmd.cmd_size = op->size;
@@ -279,7 +283,10 @@ err_users:
 static void __exit dapx_exit(void)
 {
 	misc_deregister(&dapx_misc);
-	/* Contexts may still be ending after their files are closed; listeners hear of that. */
+	/*
+	 * Contexts may still be ending after their files are closed, and listeners are notified
+	 * of it.
+	 */
 	dapx_devices_exit();
 	dapx_users_wait();
 	dapx_netlink_exit();

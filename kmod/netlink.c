@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: the generic netlink family, and who sees what of it
+ * dapx: the generic netlink family, and which process sees what
  */
 #include <linux/cred.h>
 #include <linux/pid.h>
@@ -16,15 +16,16 @@ void dapx_netlink_reader_init(struct dapx_netlink_reader *reader,
 	reader->pid_ns = task_active_pid_ns(current);
 	reader->user = INVALID_UID;
 	reader->all = false;
-	/* As with the capability: of who asks, and of who opened the socket. */
+	/* As with capabilities, both the caller and the opener of the socket count. */
 	if (uid_eq(NETLINK_CB(cb->skb).sk->sk_uid, current_euid()))
 		reader->user = current_euid();
 }
 
 /*
- * The right to see all is asked of those who own the device's network namespace: in a
- * namespace that one has made one is root, and the devices of the first one are seen in
- * each (unless "rdma system" says otherwise).
+ * To see everything, a reader needs CAP_NET_ADMIN in the user namespace that owns the network
+ * namespace of the device. The reader's own namespace does not count: any process is root in a
+ * namespace that it creates, and sees the devices of the initial network namespace there
+ * (unless the mode of 'rdma system' is exclusive).
  */
 bool dapx_netlink_sees_device(struct dapx_netlink_reader *reader, struct ib_device *ibdev)
 {
@@ -36,7 +37,7 @@ bool dapx_netlink_sees_device(struct dapx_netlink_reader *reader, struct ib_devi
 	return true;
 }
 
-/* Of what has no device. */
+/* The same for a context without a device. */
 bool dapx_netlink_sees_net(struct dapx_netlink_reader *reader, struct net *net)
 {
 	if (!net_eq(net, sock_net(reader->request->sk)))
@@ -45,19 +46,19 @@ bool dapx_netlink_sees_net(struct dapx_netlink_reader *reader, struct net *net)
 	return true;
 }
 
-/* What is on a device that it sees, or in a namespace. */
+/* Called after one of the two functions above has returned true. */
 bool dapx_netlink_sees(const struct dapx_netlink_reader *reader, const struct dapx_context *ctx)
 {
 	return reader->all || uid_eq(dapx_context_owner(ctx), reader->user);
 }
 
-/* 0: of a namespace of which the reader does not know. */
+/* Returns 0 if the process is not in the reader's PID namespace. */
 u32 dapx_netlink_pid(const struct dapx_netlink_reader *reader, const struct dapx_context *ctx)
 {
 	return pid_nr_ns(ctx->pid, reader->pid_ns);
 }
 
-/* One more message of a dump. */
+/* Begins another message of a dump. */
 void *dapx_netlink_put_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
 {
 	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
@@ -85,7 +86,7 @@ int dapx_netlink_put_process(const struct dapx_netlink_reader *reader, struct sk
 	return nla_put_string(skb, name_attr, name);
 }
 
-/* No command has an attribute: one that may come to mean something is not ignored today. */
+/* No command has attributes. Reject them instead of ignoring what may get a meaning later. */
 static const struct nla_policy dapx_netlink_policy[] = {
 	[1] = { .type = NLA_REJECT },
 };
@@ -113,7 +114,7 @@ static const struct genl_multicast_group dapx_netlink_groups[] = {
 	},
 };
 
-/* No alias by which asking would load the module: to look is not to use. */
+/* Has no module alias, since a query should not load the module. */
 struct genl_family dapx_netlink_family __ro_after_init = {
 	.name = DAPX_GENL_NAME,
 	.version = DAPX_GENL_VERSION,
@@ -121,7 +122,7 @@ struct genl_family dapx_netlink_family __ro_after_init = {
 	.netnsok = true,
 	.policy = dapx_netlink_policy,
 	.maxattr = ARRAY_SIZE(dapx_netlink_policy) - 1,
-	.parallel_ops = true,		/* a domain that is waited for holds up nobody else */
+	.parallel_ops = true,		/* waiting for a domain's lock delays no other dump */
 	.ops = dapx_netlink_ops,
 	.n_ops = ARRAY_SIZE(dapx_netlink_ops),
 	.mcgrps = dapx_netlink_groups,

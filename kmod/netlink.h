@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dapx: what the files of generic netlink share
+ * dapx: what the generic netlink files share
  */
 #ifndef _DAPX_NETLINK_H
 #define _DAPX_NETLINK_H
@@ -12,15 +12,15 @@
 
 extern struct genl_family dapx_netlink_family;
 
-/* Groups of listeners. */
+/* Multicast groups. */
 #define DAPX_NETLINK_EVENTS 0
 
-/* Who asks. */
+/* The process that reads. */
 struct dapx_netlink_reader {
 	struct sk_buff *request;
 	struct pid_namespace *pid_ns;
-	kuid_t user;			/* its own things are shown */
-	bool all;			/* not only these; of the device last looked at */
+	kuid_t user;			/* sees its own contexts */
+	bool all;			/* sees all contexts of the device checked last */
 };
 
 void dapx_netlink_reader_init(struct dapx_netlink_reader *reader,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: what happens to contexts and their objects, as it happens, by generic netlink
+ * dapx: notifications about contexts and their objects, by generic netlink
  *
- * Much of it happens where nothing may sleep. It is noted there, and told in the same
- * order by a work. While nobody listens nothing is noted.
+ * Many events happen in atomic context. They are queued there, and a work sends them in the
+ * same order. Nothing is queued while there are no listeners.
  *
- * Who is told: listeners of the process' own network namespace, and of the first one if
- * the device is seen there; of these, as in a dump, the process' user and those who may
- * see all.
+ * A notification goes to the listeners in the network namespace of the process, and to those in
+ * the initial one if the device is visible there. As in a dump, only listeners of the process'
+ * user and those that may see everything receive it.
  */
 #include <linux/cred.h>
 #include <linux/sched.h>
@@ -16,16 +16,16 @@
 
 #include "netlink.h"
 
-/* More that wait to be told are dropped, and counted: who listens is slower than we are. */
+/* Notifications beyond this many pending ones are dropped, and counted. */
 #define DAPX_NOTICES_MAX 4096
 
 struct dapx_notice {
 	struct list_head entry;
 	struct dapx_context *ctx;
-	struct user_namespace *user_ns;	/* who has the right there sees it */
-	bool abroad;			/* also in the first network namespace */
+	struct user_namespace *user_ns;	/* CAP_NET_ADMIN there suffices */
+	bool abroad;			/* also for the initial network namespace */
 	u64 time;
-	u32 lost;			/* before this one */
+	u32 lost;			/* dropped before this one */
 	char device[IB_DEVICE_NAME_MAX];
 	struct dapx_notification what;
 };
@@ -46,7 +46,7 @@ static bool dapx_listened_to(struct net *net)
 	return genl_has_listeners(dapx_notices_family, net, DAPX_NETLINK_EVENTS);
 }
 
-/* The device is there: @ctx is attached, and not detached yet. Any context. */
+/* If @ctx was attached, it is not detached yet, so its device exists. Called in any context. */
 void dapx_netlink_notify(struct dapx_context *ctx, const struct dapx_notification *what)
 {
 	struct dapx_notice *notice;
@@ -54,7 +54,7 @@ void dapx_netlink_notify(struct dapx_context *ctx, const struct dapx_notificatio
 	unsigned long flags;
 	bool abroad;
 
-	/* Acquire: ctx->dev is set. */
+	/* Acquire: if @attached is set, so is ctx->dev. */
 	if (!smp_load_acquire(&ctx->attached))
 		return;
 	ibdev = ctx->dev->ibdev;
@@ -85,7 +85,7 @@ void dapx_netlink_notify(struct dapx_context *ctx, const struct dapx_notificatio
 	}
 	spin_unlock_irqrestore(&dapx_notices_lock, flags);
 	if (notice) {
-		/* Whose teardown tells has a reference of its own. */
+		/* Cannot be the last reference, since the caller has one. */
 		put_user_ns(notice->user_ns);
 		dapx_context_put(ctx);
 		kfree(notice);
@@ -158,7 +158,7 @@ static struct sk_buff *dapx_notice_message(const struct dapx_notice *notice)
 	return skb;
 }
 
-/* Of whoever opened the socket: the one who runs this has all rights. */
+/* Check the opener of the socket: current is a kernel thread, which has all capabilities. */
 static int dapx_notice_hidden(struct sock *sk, struct sk_buff *skb, void *data)
 {
 	const struct dapx_notice *notice = data;
@@ -174,7 +174,10 @@ static void dapx_notice_send(struct dapx_notice *notice, struct net *net)
 	if (!dapx_listened_to(net))
 		return;
 	skb = dapx_notice_message(notice);
-	/* Without memory nobody is told; a listener that is too slow learns that from recvmsg(). */
+	/*
+	 * Without memory the notification is lost. A listener that is too slow gets an error
+	 * from recvmsg().
+	 */
 	if (skb)
 		netlink_broadcast_filtered(net->genl_sock, skb, 0,
 					   dapx_notices_family->mcgrp_offset + DAPX_NETLINK_EVENTS,
@@ -210,13 +213,13 @@ static void dapx_netlink_notify_all(struct work_struct *work)
 	}
 }
 
-/* Before any context is there. */
+/* Called before any context exists. */
 void dapx_netlink_events_init(const struct genl_family *family)
 {
 	dapx_notices_family = family;
 }
 
-/* No context is left, so nothing more happens. */
+/* No context is left, so no notification is queued any more. */
 void dapx_netlink_events_exit(void)
 {
 	flush_work(&dapx_notices_work);

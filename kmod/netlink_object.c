@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: which contexts there are, and their objects, by generic netlink
+ * dapx: dumps of contexts and of their objects, by generic netlink
  *
- * Each is a message. A dump remembers the numbers of the last one, and holds nothing
- * between two datagrams. It waits for nobody: of a context that is being taken down,
- * and of an object that a command works on, it says so and no more.
+ * Each context and each object is a message. A dump remembers the ids of the last one and holds
+ * nothing between two datagrams. It waits for no lock: a context in teardown, and an object
+ * that a command works on, are only reported as being in that state.
  */
 #include <linux/sched.h>
 
@@ -12,10 +12,10 @@
 #include "netlink.h"
 #include "xrc/xrc.h"
 
-/* Where to go on; in cb->ctx. */
+/* Where to continue; in cb->ctx. */
 struct dapx_object_cursor {
 	u32 context;			/* id; all before it are done */
-	u32 handle;			/* of this one all up to it are done */
+	u32 handle;			/* the objects of @context up to it are done */
 };
 
 struct dapx_object_dump {
@@ -25,7 +25,7 @@ struct dapx_object_dump {
 	char device[IB_DEVICE_NAME_MAX];	/* of the context; "": none */
 };
 
-/* Whether @ctx is told of; then its device's name is there. */
+/* Returns whether the reader sees @ctx. If so, dump->device is set. */
 static bool dapx_object_dump_look(struct dapx_object_dump *dump, struct dapx_context *ctx)
 {
 	struct ib_device *ibdev = dapx_device_hold(ctx);
@@ -42,7 +42,7 @@ static bool dapx_object_dump_look(struct dapx_object_dump *dump, struct dapx_con
 	return visible && dapx_netlink_sees(&dump->reader, ctx);
 }
 
-/* Whose it is: the same in all messages. */
+/* The attributes of the owner, which all messages have. */
 static int dapx_object_put_owner(const struct dapx_object_dump *dump,
 				 const struct dapx_context *ctx)
 {
@@ -97,7 +97,7 @@ static int dapx_object_put_one(struct dapx_object_dump *dump, struct dapx_object
 		ret = nla_put_u32(skb, DAPX_OBJECT_ATTR_STATE, class->state(obj));
 	if (!ret && class->fill)
 		ret = class->fill(obj, skb);
-	/* What a command may change, or take away. */
+	/* What commands may change or remove. */
 	if (!ret && class->fill_locked) {
 		if (mutex_trylock(&obj->mutex)) {
 			ret = class->fill_locked(obj, skb);
@@ -120,7 +120,7 @@ static int dapx_object_put_objects(struct dapx_object_dump *dump, struct dapx_co
 	unsigned long handle = cursor->handle;
 	int ret = 0;
 
-	/* With it the device stays, too. */
+	/* While the semaphore is held, the device stays as well. */
 	if (!down_read_trylock(&ctx->sem))
 		return 0;
 	while (!ret && !READ_ONCE(ctx->dead)) {

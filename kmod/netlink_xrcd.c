@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: which XRC domains there are, and what is in them, by generic netlink
+ * dapx: dumps of XRC domains and of their contents, by generic netlink
  *
- * A dump is as many messages as it takes. Between two of them nothing is held, and what
- * is remembered are numbers, which stay in order whatever comes and goes: so what is
- * there all the time is told once, and nothing is looked for that may be gone.
+ * A dump takes as many messages as it needs, and holds nothing between two of them. It
+ * remembers serial numbers, whose order does not change when entries come and go. So an entry
+ * that exists all the time is reported once, and the dump never refers to one that may be gone.
  */
 #include <linux/dcache.h>
 #include <linux/fs_struct.h>
@@ -16,12 +16,12 @@
 #include "srq.h"
 #include "xrc/xrc.h"
 
-/* Where to go on; in cb->ctx. */
+/* Where to continue; in cb->ctx. */
 struct dapx_xrcd_cursor {
 	u32 domain;			/* id; all before it are done */
-	bool begun;			/* the head of this one was told ... */
-	unsigned int list;		/* ... and its lists before this ... */
-	u64 item;			/* ... and of this all up to this serial number */
+	bool begun;			/* its head was sent ... */
+	unsigned int list;		/* ... and its lists before this one ... */
+	u64 item;			/* ... and of this list all up to this serial */
 };
 
 struct dapx_xrcd_dump {
@@ -29,8 +29,8 @@ struct dapx_xrcd_dump {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 	struct dapx_xrcd_cursor *cursor;
-	char *path;			/* room for one */
-	struct dapx_xrc_domain *domain;	/* with its lock */
+	char *path;			/* buffer of PATH_MAX bytes */
+	struct dapx_xrc_domain *domain;	/* its lock is held */
 };
 
 static bool dapx_xrcd_visible(struct dapx_xrcd_dump *dump)
@@ -38,7 +38,7 @@ static bool dapx_xrcd_visible(struct dapx_xrcd_dump *dump)
 	struct dapx_xrcd *xrcd;
 
 	lockdep_assert_held(&dump->domain->lock);
-	/* While somebody has it open, its device and its path are there. */
+	/* The device and the path are valid only while a context has the domain open. */
 	if (list_empty(&dump->domain->xrcds) ||
 	    !dapx_netlink_sees_device(&dump->reader, dump->domain->dev->ibdev))
 		return false;
@@ -144,7 +144,7 @@ static u32 dapx_xrcd_count(const struct list_head *list)
 	return count;
 }
 
-/* A path in another mount namespace, or outside of one's root, is not shown. A memfd has none. */
+/* Hides paths in another mount namespace or outside the reader's root. A memfd has no path. */
 static bool dapx_xrcd_shows_path(const struct dapx_xrcd_dump *dump)
 {
 	const struct path *path = &dump->domain->path;
@@ -159,7 +159,7 @@ static bool dapx_xrcd_shows_path(const struct dapx_xrcd_dump *dump)
 	return shows;
 }
 
-/* What is told of a domain once. */
+/* The attributes that are sent once for a domain. */
 static int dapx_xrcd_put_head(struct dapx_xrcd_dump *dump)
 {
 	struct dapx_xrc_domain *domain = dump->domain;
@@ -202,7 +202,7 @@ static int dapx_xrcd_put_lists(struct dapx_xrcd_dump *dump)
 	return 0;
 }
 
-/* One message of a domain, with as much of it as there is room for; -EMSGSIZE: not all. */
+/* Writes one message with as much of a domain as fits. -EMSGSIZE: some of it is left. */
 static int dapx_xrcd_put_domain(struct dapx_xrcd_dump *dump)
 {
 	struct netlink_callback *cb = dump->cb;
@@ -228,7 +228,7 @@ static int dapx_xrcd_put_domain(struct dapx_xrcd_dump *dump)
 
 int dapx_netlink_xrcd_start(struct netlink_callback *cb)
 {
-	/* A head with the longest path finds room in an empty message. */
+	/* An empty message has room for a head with the longest path. */
 	cb->min_dump_alloc = PATH_MAX + 512;
 	return 0;
 }
@@ -249,7 +249,7 @@ int dapx_netlink_xrcd_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	if (!dump.path)
 		return -ENOMEM;
 
-	/* Not 0, which is none. */
+	/* Avoid 0, which means no sequence number. */
 	cb->seq = (u32)dapx_xrc_generation() ?: 1;
 	while (!ret) {
 		dump.domain = dapx_xrc_domain_next(cursor->domain);
@@ -267,6 +267,6 @@ int dapx_netlink_xrcd_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		cond_resched();
 	}
 	kfree(dump.path);
-	/* Without room left: the rest comes in the next message. */
+	/* If there is no room left, the rest comes in the next message. */
 	return skb->len ?: ret;
 }

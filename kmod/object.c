@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: handles and the lifetime of what they name
+ * dapx: handles, and the lifetime of the objects that they name
  */
 #include <linux/cgroup_rdma.h>
 #include <linux/module.h>
@@ -14,8 +14,9 @@ MODULE_PARM_DESC(max_objects, "Objects that one context may hold (default 65536)
 
 #ifdef CONFIG_CGROUP_RDMA
 /*
- * Charges are the current task's. What a callback makes for a connection request has none
- * until the process accepts or takes the request; before, the listener's backlog limits it.
+ * Charges the cgroup of the current task. An object that a callback makes for a connection
+ * request is charged when the process accepts or takes the request. Until then the listener's
+ * backlog limits the number of such objects.
  */
 int dapx_cgroup_charge(struct dapx_object *obj)
 {
@@ -46,7 +47,7 @@ static void dapx_cgroup_uncharge(struct dapx_object *obj)
 }
 #endif
 
-/* Counts an object, or says which limit forbids it. */
+/* Charges an object to its context, its user and its cgroup, or fails if a limit is reached. */
 static int dapx_object_charge(struct dapx_object *obj)
 {
 	struct dapx_context *ctx = obj->ctx;
@@ -79,8 +80,8 @@ static void dapx_object_uncharge(struct dapx_object *obj)
 }
 
 /*
- * A handle is reserved first and published when nothing can fail any more, so
- * that nobody sees a half-made object.
+ * Only reserves the handle. The caller publishes it when nothing can fail any more, so that
+ * nobody finds an incomplete object.
  */
 struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
 				      const struct dapx_object_class *class)
@@ -125,7 +126,7 @@ void dapx_object_abort(struct dapx_object *obj)
 	dapx_object_put(obj);
 }
 
-/* An object that user space does not name, kept by the one that it was made for. */
+/* Makes an object one that has no handle and belongs to the object that it was created for. */
 void dapx_object_make_internal(struct dapx_object *obj)
 {
 	xa_erase(&obj->ctx->objects, obj->handle);
@@ -153,7 +154,10 @@ struct dapx_object *dapx_object_get(struct dapx_context *ctx, u32 handle,
 	return obj;
 }
 
-/* The first behind *@handle, which becomes its handle; NULL after the last. */
+/*
+ * Returns the next object after *@handle, with a reference, and updates *@handle. NULL after
+ * the last.
+ */
 struct dapx_object *dapx_object_get_next(struct dapx_context *ctx, unsigned long *handle,
 					 enum dapx_object_type type)
 {
@@ -169,7 +173,7 @@ struct dapx_object *dapx_object_get_next(struct dapx_context *ctx, unsigned long
 	return obj;
 }
 
-/* As dapx_object_get(), for a pointer that forbids to free the object. */
+/* Like dapx_object_get(), and prevents the object from being freed until dapx_object_unuse(). */
 struct dapx_object *dapx_object_use(struct dapx_context *ctx, u32 handle,
 				    enum dapx_object_type type)
 {
@@ -196,21 +200,22 @@ void dapx_object_unuse(struct dapx_object *obj)
 }
 
 /*
- * The last one's place in the tree is kept. Handles are given in turn: the next object
- * is its neighbour, and finds the tree's nodes there instead of having them made anew.
+ * Erases a handle, but keeps the xarray entry of the handle that was freed last reserved.
+ * Handles are allocated cyclically, so the next object gets a neighbouring handle, and finds
+ * the xarray's nodes still allocated.
  */
 static void dapx_object_release_id(struct dapx_context *ctx, struct xa_state *xas)
 {
-	/* As dapx_object_alloc() reserves a place. */
+	/* The same entry that dapx_object_alloc() reserves a handle with. */
 	xas_store(xas, XA_ZERO_ENTRY);
 	__xa_erase(&ctx->objects, ctx->vacant);
 	ctx->vacant = xas->xa_index;
 }
 
 /*
- * Takes the handle away. Of several callers one gets 0; it must call destroy()
- * and put the reference that the xarray had. Users forbid it, unless @force: then
- * somebody is about to find out that the object's state has no use for him.
+ * Removes the handle. Returns 0 to exactly one caller, which must then call destroy() and put
+ * the xarray's reference. Fails with EBUSY if the object has users, unless @force: then its
+ * users are about to find it in a state in which they cannot use it.
  */
 int dapx_object_unpublish(struct dapx_object *obj, bool force)
 {
@@ -259,7 +264,7 @@ bool dapx_object_queue_delayed(struct dapx_object *obj, struct delayed_work *wor
 	return queue_delayed_work(obj->ctx->user->works, work, delay);
 }
 
-/* Teardown, used or not. Takes the xarray's reference. */
+/* Destroys an object during teardown, even if it has users, and puts the xarray's reference. */
 void dapx_object_destroy(struct dapx_object *obj)
 {
 	xa_erase(&obj->ctx->objects, obj->handle);
@@ -268,7 +273,7 @@ void dapx_object_destroy(struct dapx_object *obj)
 	dapx_object_put(obj);
 }
 
-/* All of a class. No command is in flight. */
+/* Destroys all objects of a type. No command is in flight. */
 void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type)
 {
 	struct dapx_object *obj;
@@ -283,8 +288,8 @@ void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type)
 }
 
 /*
- * The object that @cmd frees, with a reference: that of the xarray, from which it was
- * taken, or one more if its class has a way of its own.
+ * Returns the object that @cmd frees, with a reference. This is the xarray's, from which the
+ * object has been removed, or an additional one if its class has a free() of its own.
  */
 static struct dapx_object *dapx_object_take(struct dapx_context *ctx, const struct dapx_free *cmd)
 {

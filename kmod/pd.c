@@ -4,7 +4,7 @@
  */
 #include "memory.h"
 
-/* How long, and how often, to look for queue pairs in error. */
+/* How many times, and how often, the queue pairs are checked for errors. */
 #define DAPX_QP_CHECKS 10
 #define DAPX_QP_CHECK_MS 100
 
@@ -33,7 +33,7 @@ void dapx_pd_add_member(struct dapx_pd *pd, struct dapx_pd_member *member)
 	mutex_unlock(&pd->members_lock);
 }
 
-/* When this returns, check() is not running, and not called any more. */
+/* When this returns, check() is not running and will not be called any more. */
 void dapx_pd_del_member(struct dapx_pd *pd, struct dapx_pd_member *member)
 {
 	mutex_lock(&pd->members_lock);
@@ -42,15 +42,15 @@ void dapx_pd_del_member(struct dapx_pd *pd, struct dapx_pd_member *member)
 }
 
 /*
- * A peer that was in the middle of a read is refused, and the queue pair is in error.
- * rxe has no event for that, and up to 6.1 its refusal names a packet that the peer
- * ignores: unless told by the CM, it would ask for ever.
+ * If a peer was in the middle of a read, the device refuses the rest and moves the queue pair
+ * to error. rxe raises no event for that, and up to 6.1 its NAK names a packet that the peer
+ * ignores. Unless the CM notifies the peer, it would repeat its read forever.
  */
 void dapx_pd_key_revoked(struct dapx_pd *pd)
 {
 	if (!pd->obj.ctx->dev->driver->silent_errors)
 		return;
-	/* One that has not begun sees this, too. */
+	/* A check that has not begun covers this key as well. */
 	if (READ_ONCE(pd->checks_left) == DAPX_QP_CHECKS - 1 &&
 	    delayed_work_pending(&pd->check_work))
 		return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: queue pairs: made with their CQs, ended, and the steps of those that processes connect by
- * exchange of numbers
+ * dapx: queue pairs: they are created with their CQs, destroyed, and taken through their states
+ * if processes connect them by exchange of QP numbers
  */
 #include <rdma/ib_cache.h>
 
@@ -27,7 +27,10 @@ int dapx_qp_create(struct dapx_device *dev, const struct dapx_qp_params *params,
 	};
 	int ret;
 
-	/* Sized by its own requests and receives: it cannot overflow. */
+	/*
+	 * The CQ has room for all requests and receives of the queue pair, so it cannot
+	 * overflow.
+	 */
 	out->cq = __ib_alloc_cq_any(dev->ibdev, params->context,
 				    params->send_depth + (lazy ? 0 : params->recv_depth),
 				    IB_POLL_SOFTIRQ, params->owner);
@@ -58,11 +61,11 @@ err_recv_cq:
 		ib_destroy_cq(out->recv_cq);
 err_cq:
 	ib_free_cq(out->cq);
-	/* rxe has a socket for each queue pair. */
+	/* rxe creates a socket for each queue pair, which may fail with ENFILE. */
 	return ret == -ENFILE ? -ENOMEM : ret;
 }
 
-/* One that was never used. */
+/* Destroys a queue pair that was never used. */
 void dapx_qp_discard(const struct dapx_qp *new)
 {
 	ib_destroy_qp(new->qp);
@@ -71,7 +74,7 @@ void dapx_qp_discard(const struct dapx_qp *new)
 	ib_free_cq(new->cq);
 }
 
-/* When this returns, no completion handler of @cq runs any more. Both may be NULL. */
+/* When this returns, no completion handler of @cq runs any more. @qp and @cq may be NULL. */
 void dapx_qp_destroy(struct dapx_device *dev, struct ib_qp *qp, struct ib_cq *cq,
 		     struct irq_work *irq_work)
 {
@@ -86,10 +89,7 @@ void dapx_qp_destroy(struct dapx_device *dev, struct ib_qp *qp, struct ib_cq *cq
 	ib_free_cq(cq);
 }
 
-/*
- * @port: of the queue pair, unless this is the step that sets it. Rights are the
- * caller's to add.
- */
+/* @port is the queue pair's, unless this step sets it. The caller adds the access rights. */
 int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_attr *step,
 		       struct ib_qp_attr *attr, int *mask)
 {
@@ -113,7 +113,7 @@ int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_at
 		    step->min_rnr_timer > 31 || step->sl > 15 || step->flow_label >= BIT(20) ||
 		    step->max_dest_rd_atomic > min(ibdev->attrs.max_qp_rd_atom, U8_MAX))
 			return -EINVAL;
-		/* Not before INIT. */
+		/* The port is set by the step to INIT, which has to come first. */
 		if (!rdma_is_port_valid(ibdev, port))
 			return -EBADFD;
 		if (step->sgid_index >= ibdev->port_data[port].immutable.gid_tbl_len ||

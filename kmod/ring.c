@@ -34,7 +34,7 @@ static void dapx_ring_release(struct kref *kref)
 	kfree(ring);
 }
 
-/* Pages of their own, since vmalloc_user() memory is not charged to anybody. */
+/* Allocates pages itself, since the memory of vmalloc_user() is not charged to a memory cgroup. */
 struct dapx_ring *dapx_ring_create(struct dapx_context *ctx, size_t size)
 {
 	unsigned int num_pages = DIV_ROUND_UP(size, PAGE_SIZE);
@@ -67,7 +67,7 @@ err_put:
 	return ERR_PTR(ret);
 }
 
-/* Existing mappings stay valid: whoever polls them finds them silent. */
+/* Existing mappings stay valid. A process that polls them sees no further changes. */
 void dapx_ring_destroy(struct dapx_ring *ring)
 {
 	if (!ring)
@@ -79,8 +79,8 @@ void dapx_ring_destroy(struct dapx_ring *ring)
 u64 dapx_ring_mmap_offset(const struct dapx_ring *ring)
 {
 	/*
-	 * Names it, and no more: a ring is mapped from its beginning. mmap2() of 32-bit
-	 * programs has 32 bits for a page's number.
+	 * The offset only names the ring, which is always mapped from its beginning. As a page
+	 * number it fits the 32 bits that mmap2() of 32-bit programs has for it.
 	 */
 	return (u64)ring->id << PAGE_SHIFT;
 }
@@ -133,7 +133,7 @@ void dapx_ring_view_init(struct dapx_ring_view *view, struct dapx_ring *ring,
 	view->stride = stride;
 }
 
-/* Depths are powers of two, and rings fit their window of mmap offsets. */
+/* The depth of a ring is a power of two, and limited. */
 void __init dapx_rings_init(void)
 {
 	dapx_max_ring_depth = rounddown_pow_of_two(clamp(dapx_max_ring_depth, 2U, 65536U));

@@ -2,7 +2,7 @@
 /*
  * dapx: shared receive queues
  *
- * A plain one belongs to the device, which takes its receives. One of an XRC domain
+ * A plain SRQ belongs to the device, to which its receives are posted. An SRQ of an XRC domain
  * belongs to the module: a receive stays in the ring until a message needs it.
  */
 #include <linux/log2.h>
@@ -14,7 +14,7 @@
 
 #define DAPX_SRQ_ENTRIES_OFF DAPX_RING_CONTROL_SIZE
 
-/* Any context, and also while the SRQ is being freed. */
+/* Called in any context, also while the SRQ is being freed. */
 void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what, int error)
 {
 	struct dapx_event event = {
@@ -45,7 +45,10 @@ static void dapx_srq_work(struct work_struct *work)
 	dapx_queue_run(&srq->rq);
 }
 
-/* With the ring's lock. No connection is to blame for a bad receive: the SRQ is out of service. */
+/*
+ * No connection is to blame for a bad receive, so the SRQ goes out of service. Called with
+ * rq.lock held.
+ */
 enum dapx_status dapx_srq_refuse(struct dapx_srq *srq, struct dapx_slot *slot,
 				 enum dapx_status status)
 {
@@ -187,7 +190,7 @@ static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 	if (ret)
 		return ret;
 	dapx_queue_update_mode(&srq->rq);
-	/* Says BUSY where no doorbell is needed. */
+	/* Sets the flag BUSY if the process needs no doorbell. */
 	dapx_queue_run(&srq->rq);
 	return 0;
 }
@@ -236,7 +239,7 @@ static int dapx_srq_check_sizes(struct dapx_context *ctx, const struct dapx_srq_
 	if (!cmd->depth || cmd->depth > dapx_max_ring_depth ||
 	    roundup_pow_of_two(cmd->depth) > max_depth || !cmd->max_sge || cmd->max_sge > max_sge)
 		return -EINVAL;
-	/* Its completions have to go somewhere. */
+	/* The completions of an XRC SRQ need an EVD. */
 	return cmd->xrcd && !cmd->evd ? -EINVAL : 0;
 }
 
@@ -296,10 +299,10 @@ static void dapx_srq_destroy(struct dapx_object *obj)
 	if (srq->xrcd)
 		dapx_srq_unpublish_xrc(srq);
 	dapx_queue_update_mode(&srq->rq);
-	/* No endpoint uses it: nothing is left that could queue its work, but events that wait. */
+	/* No endpoint uses the SRQ, so that only pending events can still queue its work. */
 	if (srq->ibsrq)
 		ib_destroy_srq(srq->ibsrq);
-	/* A doorbell that found a fault may be about to tell of it. */
+	/* A doorbell that found a fault may be about to report it. */
 	spin_lock_irq(&srq->async_lock);
 	async_evd = srq->async_evd;
 	srq->async_evd = NULL;
@@ -378,7 +381,7 @@ int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd)
 	else if (!srq->async_evd)
 		ret = -EBADFD;
 	if (!ret) {
-		/* First: the event may come before the device has answered. */
+		/* Set the limit first: the event may come before ib_modify_srq() returns. */
 		old = xchg(&srq->limit, cmd->limit);
 		if (srq->ibsrq)
 			ret = ib_modify_srq(srq->ibsrq, &attr, IB_SRQ_LIMIT);

@@ -13,9 +13,9 @@ struct dapx_xrcd;
 struct dapx_srq {
 	struct dapx_object obj;
 	struct dapx_pd *pd;
-	struct dapx_evd *evd;		/* XRC: completions; or NULL */
+	struct dapx_evd *evd;		/* completions of an XRC SRQ, else NULL */
 	spinlock_t async_lock;		/* async_evd */
-	struct dapx_evd *async_evd;	/* asynchronous events; or NULL */
+	struct dapx_evd *async_evd;	/* asynchronous events, or NULL */
 	struct ib_srq *ibsrq;		/* plain */
 	struct dapx_ring *ring;
 	struct dapx_queue rq;
@@ -23,14 +23,14 @@ struct dapx_srq {
 	bool dead;
 	int bad_receive;		/* rq.lock: a negative errno; 0: none */
 	u64 bad_wr_id;
-	u32 limit;			/* 0: none, or the event is on its way */
+	u32 limit;			/* 0: none, or the event was raised */
 	struct dapx_event_source async_events;
 	struct dapx_event_node limit_event;
 	struct dapx_event_node error_event;
 
 	/* XRC */
 	struct dapx_xrcd *xrcd;		/* NULL: plain */
-	struct dapx_xrc_domain *domain;	/* its own; not looked into under RCU */
+	struct dapx_xrc_domain *domain;	/* own domain; only compared under RCU */
 	struct list_head entry;		/* domain->srqs */
 	u64 serial;
 	u32 number;

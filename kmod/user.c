@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: a user: what all contexts of one uid hold together, and the queues of their work
+ * dapx: users: the limits and the workqueues that all contexts of one user id share
  *
- * What the module does for a user later, in a work, takes as long as the user's peers and
- * devices make it. So it waits in queues of the user's own, and nobody else's behind it.
+ * A work that the module runs for a user takes as long as the user's peers and devices make it
+ * take. So each user has its own workqueues, in which nobody else's work waits.
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -15,10 +15,10 @@ module_param_named(max_user_objects, dapx_max_user_objects, uint, 0644);
 MODULE_PARM_DESC(max_user_objects,
 		 "Objects that all contexts of one user may hold (default 262144)");
 
-/* Each takes a thread of the kernel while its peer does not answer. */
+/* Each occupies a kernel thread until its peer answers. */
 #define DAPX_MAX_USER_CONNECTING 256
 
-/* The module's own work, which waits for nobody. */
+/* For the module's own work, which waits for no user. */
 struct workqueue_struct *dapx_wq;
 
 static DEFINE_XARRAY(dapx_users);
@@ -32,7 +32,10 @@ static void dapx_user_free(struct dapx_user *user)
 	kfree(user);
 }
 
-/* Not where the last reference is put: that may be in a work of these queues. */
+/*
+ * Runs in dapx_wq, since the last reference may be put by a work of the queues that this
+ * destroys.
+ */
 static void dapx_user_release(struct work_struct *work)
 {
 	dapx_user_free(container_of(work, struct dapx_user, release));
@@ -90,7 +93,7 @@ struct dapx_user *dapx_user_get(uid_t uid)
 	return xa_is_err(user) ? ERR_PTR(xa_err(user)) : user;
 }
 
-/* Of one that is there. */
+/* The caller knows that the user has a reference already. */
 void dapx_user_hold(struct dapx_user *user)
 {
 	refcount_inc(&user->refs);
@@ -104,7 +107,10 @@ void dapx_user_put(struct dapx_user *user)
 	xa_lock(&dapx_users);
 	last = refcount_dec_and_test(&user->refs);
 	if (last) {
-		/* Before the user goes out of dapx_users: dapx_wq may end as soon as that is empty. */
+		/*
+		 * Before the user leaves dapx_users: once that is empty, dapx_wq may be
+		 * destroyed.
+		 */
 		queue_work(dapx_wq, &user->release);
 		__xa_erase(&dapx_users, uid);
 	}
@@ -119,7 +125,7 @@ int dapx_users_init(void)
 	return dapx_wq ? 0 : -ENOMEM;
 }
 
-/* No file is open, and no device is left: the last contexts end in a moment. */
+/* No file is open and no device is left, so the last contexts will end soon. */
 void dapx_users_wait(void)
 {
 	wait_var_event(&dapx_users, xa_empty(&dapx_users));
