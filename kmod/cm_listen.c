@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: listeners, and the connection requests that they get
+ * dapx: listeners and their connection requests
  */
 #include <linux/memcontrol.h>
 #include <linux/moduleparam.h>
@@ -15,10 +15,16 @@ module_param_named(max_backlog, dapx_max_backlog, uint, 0644);
 MODULE_PARM_DESC(max_backlog,
 		 "Most connection requests that may wait on one listener (default 1024)");
 
-/* What peers can make a listener allocate before anybody looks at their requests. */
+/*
+ * The most memory that peers can make a listener allocate before the process sees their
+ * requests.
+ */
 #define DAPX_MAX_TENTATIVE_MEMORY (16 * 1024 * 1024)
 
-/* Who gets true answers the request; see dapx_cm_unclaim_request(). */
+/*
+ * Returns true to exactly one caller, which must then answer the request, or call
+ * dapx_cm_unclaim_request().
+ */
 bool dapx_cm_claim_request(struct dapx_cm *cm)
 {
 	bool claimed = false;
@@ -32,7 +38,7 @@ bool dapx_cm_claim_request(struct dapx_cm *cm)
 	return claimed;
 }
 
-/* The endpoint that was reserved or made for a request that came to nothing. */
+/* Releases the endpoint that was reserved or created for a request which is not accepted. */
 void dapx_cm_return_candidate(struct dapx_cm *cm)
 {
 	struct dapx_ep *ep;
@@ -60,7 +66,7 @@ void dapx_cm_return_candidate(struct dapx_cm *cm)
 	dapx_object_put(&ep->obj);
 }
 
-/* A request that was not taken; with the listener it leaves the listener's EVD. */
+/* Detaches a request that was not taken from its listener, and from the listener's EVD. */
 void dapx_cm_leave_listener(struct dapx_cm *cm)
 {
 	struct dapx_cm *listener;
@@ -87,7 +93,7 @@ void dapx_cm_leave_listener(struct dapx_cm *cm)
 	dapx_object_put(&listener->obj);
 }
 
-/* A claimed request is not accepted: its peer is told, its handle is gone. */
+/* Ends a claimed request that is not accepted: rejects the peer and removes the handle. */
 void dapx_cm_end_request(struct dapx_cm *cm)
 {
 	dapx_cm_shutdown(cm);
@@ -97,7 +103,10 @@ void dapx_cm_end_request(struct dapx_cm *cm)
 		dapx_object_put(&cm->obj);
 }
 
-/* To who took the request, unless he is answering it just now: then he learns by that. */
+/*
+ * Notifies the process that took the request. If it is answering the request now, its command
+ * fails.
+ */
 void dapx_cm_notify_gone(struct dapx_cm *cm)
 {
 	lockdep_assert_held(&cm->lock);
@@ -106,7 +115,7 @@ void dapx_cm_notify_gone(struct dapx_cm *cm)
 				     DAPX_CM_REQUEST_ENDED, cm->gone);
 }
 
-/* An accept failed. If the listener went meanwhile, nobody else ends the request. */
+/* An accept failed. If the listener was freed meanwhile, this has to end the request. */
 void dapx_cm_unclaim_request(struct dapx_cm *cm)
 {
 	bool orphan;
@@ -122,7 +131,7 @@ void dapx_cm_unclaim_request(struct dapx_cm *cm)
 		dapx_cm_end_request(cm);
 }
 
-/* The id is now the endpoint's, which takes over the reference of the handle. */
+/* The id now belongs to the endpoint, which takes over the handle's reference. */
 void dapx_cm_request_accepted(struct dapx_cm *cm)
 {
 	struct dapx_ep *ep;
@@ -138,7 +147,7 @@ void dapx_cm_request_accepted(struct dapx_cm *cm)
 		dapx_object_put(&ep->obj);
 }
 
-/* The id is now an XRC receive queue pair's, who took it out of @cm. */
+/* The id now belongs to an XRC receive queue pair, which took it from @cm. */
 void dapx_cm_request_handed_over(struct dapx_cm *cm)
 {
 	dapx_cm_leave(cm);
@@ -178,7 +187,7 @@ static struct dapx_ep *dapx_cm_tentative_endpoint(struct dapx_cm *listener)
 	return ep;
 }
 
-/* Unless somebody was quicker, and has answered it already. */
+/* Posts the event of a request, unless a thread has answered the request already. */
 static void dapx_cm_announce_request(struct dapx_cm *cm)
 {
 	struct dapx_cm *listener;
@@ -189,7 +198,7 @@ static void dapx_cm_announce_request(struct dapx_cm *cm)
 	if (cm->state != DAPX_CM_REQUEST || !listener)
 		goto out;
 	spin_lock_nested(&listener->lock, SINGLE_DEPTH_NESTING);
-	/* Freed meanwhile: no event of it any more, and this request ends with it. */
+	/* If the listener is being freed, it gets no event, and this request ends with it. */
 	told = !listener->closing;
 	if (told)
 		listener->unacked++;
@@ -212,8 +221,8 @@ out:
 }
 
 /*
- * Work in kernel threads for a process: what it allocates is the process' all the same. Undone
- * by dapx_cm_charge_end().
+ * Memory that a kernel thread allocates for a process is charged to the process. Undone by
+ * dapx_cm_charge_end().
  */
 static struct mem_cgroup *dapx_cm_charge_begin(struct dapx_cm *cm, struct mem_cgroup **old)
 {
@@ -229,7 +238,7 @@ static void dapx_cm_charge_end(struct mem_cgroup *memcg, struct mem_cgroup *old)
 	mem_cgroup_put(memcg);
 }
 
-/* A failure is the peer's reject. */
+/* If this fails, the peer is rejected. */
 void dapx_cm_make_endpoint(struct work_struct *work)
 {
 	struct dapx_cm *cm = container_of(work, struct dapx_cm, make_ep_work);
@@ -251,7 +260,10 @@ void dapx_cm_make_endpoint(struct work_struct *work)
 	dapx_object_put(&cm->obj);
 }
 
-/* Takes back what was not begun, and waits for what was. True: the request is the caller's. */
+/*
+ * Cancels the work, or waits for it. Returns true if it had not begun: then the caller has the
+ * claim.
+ */
 static bool dapx_cm_cancel_make_endpoint(struct dapx_cm *cm)
 {
 	if (!cancel_work_sync(&cm->make_ep_work))
@@ -260,7 +272,7 @@ static bool dapx_cm_cancel_make_endpoint(struct dapx_cm *cm)
 	return true;
 }
 
-/* A failure makes rdma_cm reject the request and destroy @id. */
+/* If this fails, rdma_cm rejects the request and destroys @id. */
 static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 			       struct rdma_cm_event *event)
 {
@@ -271,7 +283,7 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	struct dapx_cm *cm;
 	int ret;
 
-	/* A listener on every address is reached through other devices, too. */
+	/* A listener on the wildcard address is reached through other devices, too. */
 	if (READ_ONCE(ctx->dead) || id->device != ctx->dev->ibdev)
 		return -ENODEV;
 
@@ -297,7 +309,7 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 		}
 	}
 	cm->candidate = ep;
-	/* As one that is being answered, until its endpoint is made. */
+	/* Until its endpoint is created, the request looks like one that is being answered. */
 	cm->state = listener->mode == DAPX_LISTEN_TENTATIVE ? DAPX_CM_ATTACHED : DAPX_CM_REQUEST;
 	cm->obj.user_data = listener->obj.user_data;
 	cm->responder_resources = conn->responder_resources;
@@ -327,7 +339,7 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	dapx_object_publish(&cm->obj);
 
 	if (listener->mode == DAPX_LISTEN_TENTATIVE) {
-		/* Not here, where everybody's requests wait for the next. */
+		/* Not in this callback, which delays the requests of all other listeners. */
 		kref_get(&cm->obj.kref);
 		dapx_object_queue_work(&cm->obj, &cm->make_ep_work);
 	} else {
@@ -354,7 +366,7 @@ int dapx_cm_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 	return ret;
 }
 
-/* A request whose peer gave up: accepting it will fail. */
+/* The peer of a request has given up. Accepting the request will fail. */
 void dapx_cm_request_gone(struct dapx_cm *cm, int error)
 {
 	spin_lock_irq(&cm->lock);
@@ -370,7 +382,7 @@ void dapx_cm_destroy_listener(struct dapx_cm *listener)
 	struct dapx_cm *cm;
 	bool ours;
 
-	/* No callback any more, so no new requests. */
+	/* There are no callbacks any more, so no new requests arrive. */
 	for (;;) {
 		spin_lock_irq(&listener->lock);
 		cm = list_first_entry_or_null(&listener->requests, struct dapx_cm, entry);
@@ -384,7 +396,7 @@ void dapx_cm_destroy_listener(struct dapx_cm *listener)
 			break;
 		ours = dapx_cm_cancel_make_endpoint(cm);
 		spin_lock_irq(&cm->lock);
-		/* Without a listener: it was taken in this moment. */
+		/* If it has no listener, it was taken just now. */
 		if (!ours && cm->listener) {
 			ours = cm->state == DAPX_CM_REQUEST;
 			if (ours)
@@ -397,7 +409,7 @@ void dapx_cm_destroy_listener(struct dapx_cm *listener)
 			dapx_cm_end_request(cm);
 		dapx_object_put(&cm->obj);
 	}
-	/* Reserved for a request that never came. */
+	/* The endpoint was reserved for a request that never arrived. */
 	spin_lock_irq(&listener->lock);
 	listener->candidate = listener->reserved;
 	listener->reserved = NULL;
@@ -405,7 +417,7 @@ void dapx_cm_destroy_listener(struct dapx_cm *listener)
 	dapx_cm_return_candidate(listener);
 }
 
-/* Takes an endpoint for a listener; cm->obj.mutex nests in its mutex. */
+/* Reserves an endpoint for a listener. cm->obj.mutex nests in the endpoint's mutex. */
 static int dapx_cm_reserve(struct dapx_cm *cm, struct dapx_ep *ep)
 {
 	int ret = -EBADFD;
@@ -446,7 +458,7 @@ static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cm
 	if (cm->mode == DAPX_LISTEN_TENTATIVE)
 		cm->backlog = min_t(u32, cm->backlog,
 				    DAPX_MAX_TENTATIVE_MEMORY / dapx_ep_memory(&cm->attr) + 1);
-	/* Before: requests may come before rdma_listen() returns. */
+	/* Set the state first: requests may arrive before rdma_listen() returns. */
 	WRITE_ONCE(cm->state, DAPX_CM_LISTENING);
 	ret = rdma_listen(cm->id, min_t(u32, cm->backlog, INT_MAX));
 	if (!ret)
@@ -478,7 +490,7 @@ int dapx_cmd_cm_listen(struct dapx_ucmd *ucmd)
 	    cmd->backlog > dapx_max_backlog)
 		return -EINVAL;
 	if (cmd->mode == DAPX_LISTEN_TENTATIVE) {
-		/* Requests are accepted with receive queue pairs. */
+		/* XRC requests are accepted with receive queue pairs, not with endpoints. */
 		if (cmd->attr.flags & DAPX_EP_XRC)
 			return -EOPNOTSUPP;
 		ret = dapx_ep_attr_check(ucmd->ctx, &cmd->attr, false);
@@ -542,7 +554,7 @@ int dapx_cmd_cm_reject(struct dapx_ucmd *ucmd)
 	return ret;
 }
 
-/* @evd is the id's from now on, if this succeeds. */
+/* On success @cm takes over the use of @evd. */
 static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
 {
 	int ret = 0;
@@ -553,7 +565,7 @@ static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
 	else if (cm->candidate)
 		ret = -EINVAL;
 	else
-		/* As one that is being answered: nobody else begins to. */
+		/* Claim the request, so that no other thread answers it. */
 		cm->state = DAPX_CM_ATTACHED;
 	spin_unlock_irq(&cm->lock);
 	if (ret)
@@ -569,7 +581,7 @@ static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
 	spin_lock_irq(&cm->lock);
 	cm->evd = evd;
 	WRITE_ONCE(cm->obj.user_data, user_data);
-	/* If its listener went meanwhile, it did not go with it. */
+	/* If its listener was freed meanwhile, the request outlives it. */
 	cm->orphan = false;
 	cm->state = DAPX_CM_REQUEST;
 	dapx_cm_notify_gone(cm);

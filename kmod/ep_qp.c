@@ -84,7 +84,7 @@ void dapx_ep_unmap_inline(struct dapx_ep *ep)
 	ep->sq.inline_dma = 0;
 }
 
-/* What an endpoint needs of a device: made as a whole before an old one goes. */
+/* Creates the queue pair and its CQs, before an old queue pair is destroyed. */
 int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_qp *new)
 {
 	struct dapx_device *dev = ep->obj.ctx->dev;
@@ -107,13 +107,16 @@ void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_qp *new)
 {
 	ep->cq = new->cq;
 	ep->qp = new->qp;
-	/* Another thread may look for events already. */
+	/* Another thread may fetch receives already. */
 	spin_lock_bh(&ep->recv_cq_lock);
 	ep->recv_cq = new->recv_cq;
 	spin_unlock_bh(&ep->recv_cq_lock);
 	ep->silent_error = false;
 	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
-	/* Somebody may wait for any event, solicited or not, since before there was this CQ. */
+	/*
+	 * A thread may have been waiting for any event, solicited or not, since before this CQ
+	 * existed.
+	 */
 	if (new->recv_cq && ep->recv_evd)
 		dapx_ep_arm(ep, ep->recv_evd);
 }
@@ -123,12 +126,15 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep)
 {
 	struct ib_cq *recv_cq;
 
-	/* Receives of an SRQ are not waited for: what the device gave back is taken here. */
+	/*
+	 * Receives of an SRQ are not waited for. This also completes those that the device has
+	 * returned.
+	 */
 	dapx_qp_destroy(ep->obj.ctx->dev, ep->qp, ep->cq, &ep->cq_irq_work);
 	ep->qp = NULL;
 	ep->cq = NULL;
 	if (ep->recv_cq) {
-		/* Without a queue pair nothing notifies any more. */
+		/* Without a queue pair nothing queues this work any more. */
 		cancel_work_sync(&ep->recv_cq_work);
 		dapx_ep_fetch(ep);
 		spin_lock_bh(&ep->recv_cq_lock);
@@ -140,7 +146,7 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep)
 	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
 }
 
-/* ECANCELED: the queue pair is in error already, and stays there. */
+/* Returns ECANCELED if the queue pair is in error already; it stays there. */
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state from;
@@ -156,7 +162,7 @@ int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask)
 			ep->agreed_dest_rd_atomic = attr->max_dest_rd_atomic;
 		if (!ret && mask & IB_QP_STATE)
 			WRITE_ONCE(ep->qp_state, attr->qp_state);
-		/* Its consumer may have stepped it here before the RDMA CM does. */
+		/* The process may have moved it to INIT before the RDMA CM does. */
 		if (!ret && ep->transport->start && from == IB_QPS_RESET &&
 		    attr->qp_state == IB_QPS_INIT)
 			ret = ep->transport->start(ep);
@@ -171,7 +177,7 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 
 	mutex_lock(&ep->qp_mutex);
 	if (ep->qp && ep->qp_state != IB_QPS_ERR) {
-		/* From RESET there is no way to ERROR, and nothing to flush. */
+		/* RESET has no transition to ERROR, and there is nothing to flush. */
 		if (ep->qp_state != IB_QPS_RESET)
 			ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
 		WRITE_ONCE(ep->qp_state, IB_QPS_ERR);
@@ -183,7 +189,7 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 	mutex_unlock(&ep->qp_mutex);
 }
 
-/* For devices that do not say that a peer's request put the queue pair in error. */
+/* For devices that raise no event when a peer's request has moved the queue pair to error. */
 void dapx_ep_check_qp_error(struct dapx_pd_member *member)
 {
 	struct dapx_ep *ep = container_of(member, struct dapx_ep, pd_member);
@@ -192,10 +198,10 @@ void dapx_ep_check_qp_error(struct dapx_pd_member *member)
 	bool broken = false;
 
 	mutex_lock(&ep->qp_mutex);
-	/* Whoever ends it says so first, and then takes this mutex. */
+	/* Teardown sets ep->dead before it takes this mutex. */
 	if (!READ_ONCE(ep->dead) && ep->qp && ep->qp_state == IB_QPS_RTS &&
 	    !ib_query_qp(ep->qp, &attr, IB_QP_STATE, &init) && attr.qp_state == IB_QPS_ERR) {
-		/* At the second look: the peer is to hear of its refusal first. */
+		/* Fail the endpoint at the second check, so that the peer gets its NAK first. */
 		broken = ep->silent_error;
 		ep->silent_error = true;
 	}

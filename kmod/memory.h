@@ -20,8 +20,8 @@ struct dapx_pd {
 	struct ib_pd *ibpd;
 	struct mutex members_lock;	/* the list */
 	struct list_head members;
-	struct delayed_work check_work;	/* for queue pairs in error */
-	unsigned int checks_left;		/* that are left */
+	struct delayed_work check_work;	/* checks the members */
+	unsigned int checks_left;		/* of check_work, still to do */
 };
 
 extern const struct dapx_object_class dapx_pd_class;
@@ -38,7 +38,7 @@ struct dapx_mr {
 	struct dapx_pd *pd;
 	struct ib_mr *ibmr;
 	struct dapx_pinned __rcu *pinned; /* XRC; else NULL; set once, under obj.mutex */
-	bool dead;			/* obj.mutex: it stays as it is */
+	bool dead;			/* obj.mutex; it is not changed any more */
 	u64 addr;
 	u64 length;
 	u32 access;
@@ -84,7 +84,7 @@ bool dapx_keys_used(struct dapx_keys *keys, u32 key);
 
 /* ----------------------------------------------------------------- rmr.c */
 
-/* What an RMR is bound to, by one bind. */
+/* What one bind binds an RMR to. */
 struct dapx_window {
 	struct dapx_mr *mr;
 	struct ib_mr *ibmr;		/* NULL: none */
@@ -97,7 +97,7 @@ struct dapx_rmr {
 	struct dapx_object obj;		/* its mutex: all below */
 	struct dapx_pd *pd;
 	struct dapx_window window;	/* none: not bound */
-	struct list_head binds;		/* that wait in request queues */
+	struct list_head binds;		/* pending in request queues */
 	bool dead;
 };
 

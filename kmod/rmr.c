@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: remote memory regions: windows for peers, which can be taken away
+ * dapx: remote memory regions: windows for peers, which can be revoked
  *
- * Each bind registers the window's memory anew, with a key of its own, and each end
- * of one (unbind, rebind, free) deregisters it. So a window may be of any size, an end
- * needs no endpoint, and it is final: a device's dereg_mr takes the key away and waits
- * for the packet that is being copied. Invalidating the key by a work request is no
- * such barrier.
+ * Each bind registers the memory of its window again, with a key of its own. The end of a bind
+ * (unbind, rebind, free) deregisters it. So a window may have any size, revoking it needs no
+ * endpoint, and it is final: a device's dereg_mr removes the key and waits for the packet that
+ * is being copied. A work request that invalidates the key does not wait for that.
  *
- * A bind has its place in a request queue: a barrier of the endpoint's ring. When all
- * before it is done, the new window takes the old one's place, which ends. With nothing
- * before it and no event asked for, it does so at once.
+ * A bind has a place in a request queue: it is a barrier in the endpoint's ring. When
+ * everything before the barrier is done, the new window replaces the old one, which is revoked.
+ * A bind is carried out at once if nothing is before it and the process asked for no event.
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -24,12 +23,12 @@
 #define DAPX_RMR_FIELDS (DAPX_RMR_FIELD_PD | DAPX_RMR_FIELD_MR | DAPX_RMR_FIELD_RANGE | \
 			 DAPX_RMR_FIELD_ACCESS | DAPX_RMR_FIELD_RKEY)
 
-/* A bind that waits in a request queue. */
+/* A bind that is pending in a request queue. */
 struct dapx_bind {
 	struct dapx_barrier barrier;
-	struct dapx_rmr *rmr;		/* a reference, which does not keep it from being freed */
-	struct list_head entry;		/* rmr->binds; empty: it was freed */
-	struct dapx_window window;	/* rmr's mutex; none: unbind, or it was freed */
+	struct dapx_rmr *rmr;		/* a reference; does not count in @users */
+	struct list_head entry;		/* rmr->binds; empty: the RMR was freed */
+	struct dapx_window window;	/* rmr's mutex; none: unbind, or freed */
 };
 
 /* ------------------------------------------------------------------- windows */
@@ -40,7 +39,10 @@ static int dapx_window_create(struct dapx_rmr *rmr, struct dapx_mr *mr,
 	u32 access = cmd->access;
 	struct ib_mr *ibmr;
 
-	/* Of no use locally, as nobody learns the local key; but devices ask for it. */
+	/*
+	 * Devices require local write access. It has no effect, as the local key is not
+	 * disclosed.
+	 */
 	if (access & (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_ATOMIC))
 		access |= DAPX_ACCESS_LOCAL_WRITE;
 	ibmr = dapx_mr_register(rmr->pd, cmd->addr, cmd->length, access, true);
@@ -57,7 +59,7 @@ static int dapx_window_create(struct dapx_rmr *rmr, struct dapx_mr *mr,
 	return 0;
 }
 
-/* When this returns, the key is dead and not one byte changes any more. Takes the use of the MR. */
+/* When this returns, the key is invalid and no byte changes any more. Drops the use of the MR. */
 static void dapx_window_revoke(struct dapx_rmr *rmr, struct dapx_window *window)
 {
 	int ret;
@@ -84,7 +86,7 @@ static u32 dapx_window_rkey(const struct dapx_window *window)
 
 /* --------------------------------------------------------------------- binds */
 
-/* The new window takes the old one's place, which ends. */
+/* Replaces the window by the new one, and revokes the old one. */
 static void dapx_rmr_set_window(struct dapx_rmr *rmr, struct dapx_window *window)
 {
 	lockdep_assert_held(&rmr->obj.mutex);
@@ -101,7 +103,7 @@ static void dapx_bind_release(struct dapx_barrier *barrier)
 	kfree(container_of(barrier, struct dapx_bind, barrier));
 }
 
-/* Not after success: the RMR stays what it was. The bind itself goes with its event. */
+/* If the bind failed, the RMR stays as it was. The bind is freed with its event. */
 static void dapx_bind_complete(struct dapx_barrier *barrier, enum dapx_status status)
 {
 	struct dapx_bind *bind = container_of(barrier, struct dapx_bind, barrier);
@@ -120,7 +122,7 @@ static void dapx_bind_complete(struct dapx_barrier *barrier, enum dapx_status st
 	dapx_object_put(&rmr->obj);
 }
 
-/* Once for a device: before the first window on it. */
+/* Allocates dev->keys, if this is the first RMR on the device. */
 static int dapx_rmr_prepare_keys(struct dapx_device *dev)
 {
 	struct dapx_keys *keys;
@@ -130,7 +132,7 @@ static int dapx_rmr_prepare_keys(struct dapx_device *dev)
 	keys = dapx_keys_create();
 	if (!keys)
 		return -ENOMEM;
-	/* A full barrier: who sees them sees them initialized. */
+	/* A full barrier: a reader that sees the pointer sees the keys initialised. */
 	if (cmpxchg(&dev->keys, NULL, keys))
 		dapx_keys_destroy(keys);
 	return 0;
@@ -203,7 +205,7 @@ static int dapx_rmr_check_bind(const struct dapx_rmr_bind *cmd, const struct dap
 	return 0;
 }
 
-/* Nothing is before it, and nobody asks when it is done: it needs no place in the queue. */
+/* Nothing is before the bind and the process wants no event, so it needs no place in the queue. */
 static int dapx_rmr_bind_at_once(struct dapx_ucmd *ucmd, struct dapx_rmr *rmr,
 				 struct dapx_window *window)
 {
@@ -241,7 +243,7 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 		.completion = { .wr_id = cmd->wr_id, .opcode = DAPX_OP_RMR_BIND },
 	};
 
-	/* Not freed between the answer and the bind. */
+	/* With the mutex the RMR is not freed between the answer and the bind. */
 	mutex_lock_nested(&rmr->obj.mutex, SINGLE_DEPTH_NESTING);
 	ret = rmr->dead ? -ENOENT : dapx_respond(ucmd);
 	if (!ret) {
@@ -255,7 +257,7 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 		kfree(bind);
 		return ret;
 	}
-	/* In most cases nothing is in its way. */
+	/* In most cases nothing is before the bind. */
 	dapx_queue_pass_barriers(&ep->sq);
 	dapx_ep_completed(ep);
 	if (READ_ONCE(ep->sq.num_barriers))
@@ -263,7 +265,7 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 	return 0;
 }
 
-/* What @rmr will be bound to: an own window for each bind. Takes the use of the MR. */
+/* Queues the bind of @rmr to a new window. Takes over the use of the MR. */
 static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct dapx_rmr *rmr,
 			      struct dapx_mr *mr)
 {
@@ -318,7 +320,7 @@ int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 	ret = dapx_rmr_check_bind(cmd, ep, rmr, mr);
 	if (!ret && ep->state != DAPX_EP_CONNECTED && ep->state != DAPX_EP_DISCONNECTED)
 		ret = -EBADFD;
-	/* Others can only become fewer: the endpoint's mutex is held. */
+	/* The endpoint's mutex is held, so that the number can only decrease. */
 	if (!ret && atomic_read(&ep->binds) >= ep->sq.view.depth)
 		ret = -EAGAIN;
 	if (ret)
@@ -356,7 +358,7 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd)
 	cmd->out_rkey = 0;
 	cmd->out_pd = 0;
 	mutex_lock(&rmr->obj.mutex);
-	/* Then its PD may be gone, too. */
+	/* In this case its PD may be gone, too. */
 	if (rmr->dead) {
 		ret = -ENOENT;
 		goto out;
@@ -384,7 +386,7 @@ out:
 
 /* ---------------------------------------------------------------------- class */
 
-/* Binds that wait bind nothing any more; each completes in its place. */
+/* Pending binds will bind nothing, but each still completes in its order. */
 static void dapx_rmr_destroy(struct dapx_object *obj)
 {
 	struct dapx_rmr *rmr = to_dapx_rmr(obj);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: the requests of an endpoint: from its ring to the device; the transport RC, of which
+ * dapx: requests of endpoints: from the ring to the device; the transport RC, whose requests
  * these are
  */
 #include "ep.h"
@@ -12,7 +12,7 @@ struct dapx_send_op {
 	bool imm;
 	bool rdma;
 	bool atomic;
-	bool to_memory;		/* the answer is put into the segments */
+	bool to_memory;		/* the response goes into the segments */
 };
 
 static const struct dapx_send_op dapx_send_op_table[] = {
@@ -59,7 +59,10 @@ void dapx_send_prepare(struct dapx_queue *q, struct dapx_slot *slot)
 	};
 }
 
-/* Data in the ring is copied on: the device reads it later, the process may not wait. */
+/*
+ * Copies inline data once more: the device reads it later, when the process may have
+ * overwritten the ring's entry.
+ */
 static enum dapx_status dapx_send_inline(struct dapx_queue *q, struct dapx_slot *slot,
 					 const struct dapx_send_op *op, u32 *num_sge)
 {
@@ -105,7 +108,10 @@ static enum dapx_status dapx_send_segments(struct dapx_queue *q, struct dapx_slo
 		return DAPX_STATUS_LOCAL_OPERATION;
 	if (op->atomic && length != sizeof(u64))
 		return DAPX_STATUS_LOCAL_LENGTH;
-	/* All of it or an error: what devices say of requests other than receives differs. */
+	/*
+	 * A request transfers everything or fails. Devices differ in the length that they
+	 * report here.
+	 */
 	slot->node.event.completion.byte_len = length;
 	return DAPX_STATUS_SUCCESS;
 }
@@ -145,7 +151,7 @@ static enum dapx_status dapx_send_post(struct dapx_queue *q, struct dapx_slot *s
 	out.wr.sg_list = q->sges;
 	out.wr.num_sge = num_sge;
 	out.wr.opcode = op->opcode;
-	/* Always signalled: the count of what the device has must be exact. */
+	/* Every request is signalled, since the count of those in flight has to be exact. */
 	out.wr.send_flags = IB_SEND_SIGNALED;
 	if (in->flags & DAPX_SEND_SOLICITED)
 		out.wr.send_flags |= IB_SEND_SOLICITED;
