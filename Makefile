@@ -117,8 +117,8 @@ packages-for-check:
 
 .PHONY: check-packages
 check-packages: packages-for-check ## build the Debian packages; install, upgrade, remove them on both stock kernels
-	@selftests/vm/run --kernel 6.1 --no-module selftests/packages.sh
-	@selftests/vm/run --kernel 6.12 --no-module selftests/packages.sh
+	@selftests/vm/run --kernel 6.1 --no-module selftests/module/packages.sh
+	@selftests/vm/run --kernel 6.12 --no-module selftests/module/packages.sh
 
 .PHONY: mutants
 mutants: ## take one guarantee after the other out of the code: the test named for it must fail [NAME='mutant ...']

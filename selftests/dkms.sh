@@ -11,8 +11,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=$(cd "$1" && pwd) || exit 1
 shift
 (($# > 0)) || set -- 6.1 6.12
-# shellcheck source=selftests/tap.sh
-. "$here/tap.sh"
+# shellcheck source=selftests/module/harness/tap.sh
+. "$here/module/harness/tap.sh"
 trap 'rm -rf "$work"' EXIT
 
 debs=("$folder"/dapx-dkms_*.deb)

@@ -9,8 +9,8 @@ set -u
 build=${DAPX_BUILD:-build}
 job=$build/Documentation/examples/dapx-example-xrc-job simple=$build/Documentation/examples/dapx-example-xrc
 ctl=$build/tools/dapxctl
-# shellcheck source=selftests/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/module/harness/tap.sh
+. "$(dirname "$0")/harness/tap.sh"
 receivers=10
 if [[ ${DAPX_SCALE:-1} = full ]]; then
 	count=50000

@@ -7,8 +7,8 @@ set -u
 tools=${DAPX_BUILD:-build}/tools
 ctl=$tools/dapxctl ping=$tools/dapx-ping perf=$tools/dapx-perf
 ko=${DAPX_BUILD:-build}/kmod/$(uname -r)/dapx.ko
-# shellcheck source=selftests/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/module/harness/tap.sh
+. "$(dirname "$0")/harness/tap.sh"
 server=''
 # An emulated debug kernel takes a while for each.
 count=200 file_size=3000001

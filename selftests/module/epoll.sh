@@ -6,8 +6,8 @@
 set -u
 
 talk=${DAPX_BUILD:-build}/Documentation/examples/dapx-example-epoll
-# shellcheck source=selftests/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/module/harness/tap.sh
+. "$(dirname "$0")/harness/tap.sh"
 server=''
 trap '[[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 

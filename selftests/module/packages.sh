@@ -8,10 +8,10 @@
 # shellcheck disable=SC2317  # functions are called by name
 set -u
 
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 debs=${DAPX_BUILD:-build}/deb
-# shellcheck source=selftests/tap.sh
-. selftests/tap.sh
+# shellcheck source=selftests/module/harness/tap.sh
+. selftests/module/harness/tap.sh
 server='' client=''
 trap 'stop_all; rm -rf "$work"' EXIT
 unset DAT_OVERRIDE LD_LIBRARY_PATH

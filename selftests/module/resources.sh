@@ -6,8 +6,8 @@
 set -u
 
 tools=${DAPX_BUILD:-build}/tools
-# shellcheck source=selftests/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/module/harness/tap.sh
+. "$(dirname "$0")/harness/tap.sh"
 server='' clients=()
 trap 'end; rm -rf "$work"' EXIT
 

@@ -7,8 +7,8 @@ set -u
 
 tools=${DAPX_BUILD:-build}/tools
 xrc=${DAPX_BUILD:-build}/Documentation/examples/dapx-example-xrc
-# shellcheck source=selftests/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/module/harness/tap.sh
+. "$(dirname "$0")/harness/tap.sh"
 trap 'rm -rf "$work"' EXIT
 file_size=4000001
 

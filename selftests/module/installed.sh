@@ -6,10 +6,10 @@
 # shellcheck disable=SC2317  # functions are called by name
 set -u
 
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 build=${DAPX_BUILD:-build}
-# shellcheck source=selftests/tap.sh
-. selftests/tap.sh
+# shellcheck source=selftests/module/harness/tap.sh
+. selftests/module/harness/tap.sh
 server=''
 # Whoever comes next may need other modules than these few.
 trap '[[ -z $server ]] || kill "$server" 2>/dev/null; umount "/lib/modules/$(uname -r)" 2>/dev/null; rm -rf "$work"' EXIT

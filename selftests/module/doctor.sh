@@ -10,8 +10,8 @@ build=${DAPX_BUILD:-build}
 ctl=$build/tools/dapxctl
 release=$(uname -r)
 ko=$build/kmod/$release/dapx.ko
-# shellcheck source=selftests/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/module/harness/tap.sh
+. "$(dirname "$0")/harness/tap.sh"
 trap 'rm -rf "$work"; rm -f "/boot/config-$(uname -r)"' EXIT
 unset DAT_OVERRIDE
 

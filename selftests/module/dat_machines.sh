@@ -7,10 +7,10 @@
 set -u
 
 build=$(realpath "${DAPX_BUILD:-build}")
-# shellcheck source=selftests/tap.sh
-. "$(dirname "$0")/tap.sh"
-# shellcheck source=selftests/machines.sh
-. "$(dirname "$0")/machines.sh"
+# shellcheck source=selftests/module/harness/tap.sh
+. "$(dirname "$0")/harness/tap.sh"
+# shellcheck source=selftests/module/harness/machines.sh
+. "$(dirname "$0")/harness/machines.sh"
 trap 'rm -rf "$work"' EXIT
 export DAT_OVERRIDE=$work/dat.conf
 
