@@ -12,7 +12,12 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "dapx_utils.h"
+#include "harness/cm.h"
+#include "harness/dice.h"
+#include "harness/fabric.h"
+#include "harness/machine.h"
+#include "harness/resources.h"
+#include "harness/snapshot.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300

@@ -15,11 +15,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "dapx_utils.h"
+#include "harness/cm.h"
+#include "harness/dice.h"
+#include "harness/fabric.h"
+#include "harness/machine.h"
+#include "harness/resources.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 3000

@@ -11,6 +11,9 @@
  */
 #define DAPX_SCENES_ONLY
 #include "abi.c"
+#include "harness/dice.h"
+#include "harness/fabric.h"
+#include "harness/resources.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -17,7 +17,11 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "dapx_utils.h"
+#include "harness/cm.h"
+#include "harness/dice.h"
+#include "harness/fabric.h"
+#include "harness/resources.h"
+#include "harness/srq.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 600
@@ -701,7 +705,7 @@ static int all_eio(int fd)
 		    errno != EIO)					\
 			return because("DAPX_" #upper ": %m");		\
 	}
-#include "dapx_commands.h"
+#include "harness/commands.h"
 #undef DAPX_COMMAND
 	return 0;
 }

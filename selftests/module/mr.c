@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "dapx_utils.h"
+#include "harness/cm.h"
+#include "harness/dice.h"
+#include "harness/machine.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300

@@ -12,14 +12,18 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "dapx_netlink.h"
-#include "dapx_utils.h"
+#include "harness/dice.h"
+#include "harness/fabric.h"
+#include "harness/machine.h"
+#include "harness/netlink.h"
+#include "harness/xrc.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 600

@@ -6,13 +6,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "dapx_netlink.h"
-#include "dapx_utils.h"
+#include "harness/cm.h"
+#include "harness/dice.h"
+#include "harness/fabric.h"
+#include "harness/netlink.h"
+#include "harness/xrc.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300

@@ -7,12 +7,16 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "dapx_utils.h"
+#include "harness/dice.h"
+#include "harness/ep.h"
+#include "harness/machine.h"
+#include "harness/snapshot.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
@@ -466,7 +470,7 @@ static int all_refused(int fd)
 		    errno != EPERM)					\
 			return DAPX_CMD_##upper;			\
 	}
-#include "dapx_commands.h"
+#include "harness/commands.h"
 #undef DAPX_COMMAND
 	return 0;
 }

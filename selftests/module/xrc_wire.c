@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "dapx_utils.h"
+#include "harness/dice.h"
+#include "harness/machine.h"
+#include "harness/xrc.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 600

@@ -1,21 +1,12 @@
-/* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What the tests of generic netlink share: asking, attributes, and who asks.
- */
-#ifndef DAPX_NETLINK_H
-#define DAPX_NETLINK_H
-
+// SPDX-License-Identifier: GPL-2.0
 #include <linux/capability.h>
-#include <linux/genetlink.h>
-#include <linux/netlink.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "dapx_utils.h"
-
-#define NOBODY 65534
+#include "netlink.h"
+#include "why.h"
 
 struct request {
 	struct nlmsghdr header;
@@ -24,7 +15,7 @@ struct request {
 	char name[GENL_NAMSIZ];
 };
 
-static inline int ask(int fd, __u16 family, __u16 flags, __u8 cmd, const char *name)
+int ask(int fd, __u16 family, __u16 flags, __u8 cmd, const char *name)
 {
 	struct request request = {
 		.header = {
@@ -46,35 +37,7 @@ static inline int ask(int fd, __u16 family, __u16 flags, __u8 cmd, const char *n
 	return 0;
 }
 
-static inline const struct nlattr *next_attr(const struct nlattr *attr)
-{
-	return (const void *)attr + NLA_ALIGN(attr->nla_len);
-}
-
-#define for_each_attr(attr, from, end)					\
-	for (attr = (const void *)(from);				\
-	     (const void *)attr < (const void *)(end);			\
-	     attr = next_attr(attr))
-
-static inline const void *value(const struct nlattr *attr)
-{
-	return (const void *)attr + NLA_HDRLEN;
-}
-
-static inline __u32 number(const struct nlattr *attr)
-{
-	return *(const __u32 *)value(attr);
-}
-
-static inline __u64 large(const struct nlattr *attr)
-{
-	__u64 n;
-
-	memcpy(&n, value(attr), sizeof(n));
-	return n;
-}
-
-static inline int family_of(int fd)
+int family_of(int fd)
 {
 	char answer[8192];
 	struct nlmsghdr *header = (void *)answer;
@@ -92,19 +55,19 @@ static inline int family_of(int fd)
 	return because("a family without a number");
 }
 
-static inline int nl_socket(void)
+int nl_socket(void)
 {
 	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
 }
 
-static inline int become(uid_t user)
+int become(uid_t user)
 {
 	if (syscall(SYS_setgroups, 0, NULL) || setgid(user) || setuid(user))
 		return -1;
 	return 0;
 }
 
-static inline int drop_net_admin(void)
+int drop_net_admin(void)
 {
 	struct __user_cap_header_struct header = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
@@ -117,18 +80,7 @@ static inline int drop_net_admin(void)
 	return syscall(SYS_capset, &header, data);
 }
 
-/* ---- contexts, objects, events ---- */
-
-/* One message: numbers and flags; the rest by name. */
-struct thing {
-	bool has[DAPX_OBJECT_ATTR_DURATION + 1];
-	__u64 is[DAPX_OBJECT_ATTR_DURATION + 1];
-	char device[DAPX_DEVICE_NAME_MAX];
-	char name[16];
-	struct __kernel_sockaddr_storage local, remote;
-};
-
-static inline int thing_read(struct thing *thing, const struct nlmsghdr *header)
+int thing_read(struct thing *thing, const struct nlmsghdr *header)
 {
 	const void *end = (const void *)header + header->nlmsg_len;
 	const struct nlattr *attr;
@@ -165,13 +117,3 @@ static inline int thing_read(struct thing *thing, const struct nlmsghdr *header)
 	return thing->has[DAPX_OBJECT_ATTR_CONTEXT] ? 0 :
 	       because("a thing of no context");
 }
-
-#define EXPECT_IS(expected, thing, attr)				\
-	({								\
-		EXPECT_TRUE((thing)->has[DAPX_OBJECT_ATTR_##attr])	\
-			TH_LOG("no " #attr);				\
-		EXPECT_EQ((__u64)(expected),				\
-			  (thing)->is[DAPX_OBJECT_ATTR_##attr]);	\
-	})
-
-#endif /* DAPX_NETLINK_H */

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "clock.h"
+#include "machine.h"
+#include "why.h"
+
+bool in_virtual_time(void)
+{
+	const char *time = getenv("DAPX_TIME");
+
+	return time && !strcmp(time, "virtual");
+}
+
+unsigned int patience_ms(void)
+{
+	const char *time = getenv("DAPX_TIME");
+
+	if (!time || !strcmp(time, "real"))
+		return 120000;
+	return on_debug_kernel() ? 60000 : 15000;
+}
+
+__u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+__u64 in_ms(unsigned int ms)
+{
+	return now_ns() + ms * 1000000ULL;
+}
+
+void sleep_ms(unsigned int ms)
+{
+	struct timespec span = { ms / 1000, ms % 1000 * 1000000 };
+
+	while (nanosleep(&span, &span) && errno == EINTR)
+		;
+}
+
+int await_asleep(const pid_t *tid, unsigned long request)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+	char path[64];
+
+	for (;;) {
+		pid_t id = __atomic_load_n(tid, __ATOMIC_ACQUIRE);
+		unsigned long number, argument;
+		const char *line = NULL;
+
+		if (id) {
+			snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", id);
+			line = read_line(path);
+		}
+		/* Of one that sleeps: the number of the call and its arguments. */
+		if (line && sscanf(line, "%lu %*x %lx", &number, &argument) == 2 &&
+		    number == SYS_ioctl && argument == request)
+			return 0;
+		if (now_ns() > deadline) {
+			errno = ETIMEDOUT;
+			return because("the thread does not wait in its command: %s",
+				       line ?: "it is not there");
+		}
+		sleep_ms(1);
+	}
+}
+
+void spin(unsigned int turns)
+{
+	while (turns--)
+		__asm__ volatile("" : : : "memory");
+}
