@@ -697,7 +697,7 @@ TEST_F(life, unload_is_refused)
 /* Every command, on a context whose device is gone. */
 static int all_eio(int fd)
 {
-#define DAPX_COMMAND(lower, upper)					\
+#define DAPX_COMMAND(lower, upper, ...)					\
 	{								\
 		struct dapx_##lower cmd = { .size = sizeof(cmd) };	\
 									\

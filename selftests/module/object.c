@@ -459,7 +459,7 @@ TEST_F(object, limit_of_user)
 /* Every command, from a process that did not open the file. */
 static int all_refused(int fd)
 {
-#define DAPX_COMMAND(lower, upper)					\
+#define DAPX_COMMAND(lower, upper, ...)					\
 	{								\
 		struct dapx_##lower cmd = { .size = sizeof(cmd) };	\
 									\

@@ -23,12 +23,43 @@
 	(DAPX_RMR_FIELD_PD | DAPX_RMR_FIELD_MR | DAPX_RMR_FIELD_RANGE |	\
 	 DAPX_RMR_FIELD_ACCESS | DAPX_RMR_FIELD_RKEY)
 
+struct command_output {
+	__u16 offset;
+	__u16 size;
+};
+
+struct command {
+	unsigned int request;
+	const char *name;
+	size_t size;
+	struct command_output outs[];	/* the last one has no size */
+};
+
 /*
- * Before the call every out_ member is poisoned. Afterwards a call that failed
- * must have left the whole struct as it was, and one that succeeded must have
- * written every out_ member and nothing else; anything else is EPROTO.
+ * Before the call every output is poisoned. Afterwards a call that failed must have left
+ * the whole struct as it was, and one that succeeded must have written every output and
+ * nothing else; anything else is EPROTO.
  */
-int dapx_ioctl(int fd, unsigned int request, void *command);
+int dapx_ioctl(int fd, const struct command *command, void *arg);
+
+#define OUTPUT(member)							\
+	{ offsetof(typeof(*cmd), member), sizeof(cmd->member) },
+
+#define DAPX_COMMAND(lower, upper, ...)					\
+static inline int _test_cmd_##lower(int fd, struct dapx_##lower *cmd)	\
+{									\
+	static const struct command command = {				\
+		DAPX_##upper, #upper, sizeof(*cmd), { __VA_ARGS__ {} }	\
+	};								\
+									\
+	cmd->size = sizeof(*cmd);					\
+	return dapx_ioctl(fd, &command, cmd);				\
+}
+
+#include "commands.h"
+
+#undef DAPX_COMMAND
+#undef OUTPUT
 
 /* Gives the command and returns what ioctl(2) did. */
 #define _test_cmd(name, fd, ...)					\
@@ -52,16 +83,5 @@ int dapx_ioctl(int fd, unsigned int request, void *command);
 /* The command must fail with this errno. */
 #define test_err(expected, name, fd, ...)				\
 	EXPECT_ERRNO(expected, _test_cmd(name, fd, __VA_ARGS__))
-
-#define DAPX_COMMAND_WRAPPER(lower, upper)				\
-static inline int _test_cmd_##lower(int fd, struct dapx_##lower *cmd)	\
-{									\
-	cmd->size = sizeof(*cmd);					\
-	return dapx_ioctl(fd, DAPX_##upper, cmd);			\
-}
-
-#define DAPX_COMMAND DAPX_COMMAND_WRAPPER
-#include "commands.h"
-#undef DAPX_COMMAND
 
 #endif /* DAPX_HARNESS_COMMAND_H */
