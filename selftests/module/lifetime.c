@@ -20,6 +20,7 @@
 #include "harness/cm.h"
 #include "harness/dice.h"
 #include "harness/fabric.h"
+#include "harness/process.h"
 #include "harness/resources.h"
 #include "harness/srq.h"
 
@@ -51,15 +52,6 @@ FIXTURE_TEARDOWN(life)
 	host_close(&self->a);
 	host_close(&self->b);
 	EXPECT_EQ(0, await_resources(self->before)) TH_LOG("%s", why());
-}
-
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	if (waitpid(pid, &status, 0) != pid)
-		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
 /* Takes and acknowledges what came for a listener. */

@@ -17,6 +17,7 @@
 #include "harness/cm.h"
 #include "harness/dice.h"
 #include "harness/machine.h"
+#include "harness/process.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
@@ -185,15 +186,6 @@ TEST_F(mr, read_only_mapping)
 	EXPECT_TRUE(ret == EACCES || ret == EFAULT ||
 		    (!ret && major == 6 && minor < 2))
 		TH_LOG("%s", strerror(ret));
-}
-
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	if (waitpid(pid, &status, 0) != pid)
-		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
 /* Without privileges, 64 KiB may be locked. */

@@ -23,6 +23,7 @@
 #include "harness/fabric.h"
 #include "harness/machine.h"
 #include "harness/netlink.h"
+#include "harness/process.h"
 #include "harness/xrc.h"
 
 #undef TEST_TIMEOUT_DEFAULT
@@ -551,16 +552,6 @@ TEST_F(netlink, many)
 
 /* ---- to whom ---- */
 
-static int own_namespaces(void)
-{
-	return unshare(CLONE_NEWUSER | CLONE_NEWNET);
-}
-
-static int own_network(void)
-{
-	return unshare(CLONE_NEWNET);
-}
-
 /*
  * Or they are not. Before all that make a namespace while devices are shared: ib_core
  * uses its copy of a device after its end if it stops to share just then.
@@ -608,12 +599,6 @@ static pid_t neighbour(int file, struct xrc_srq *srq, __u32 *qp_num)
 	return pid;
 }
 
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 struct shared {
 	struct xrc_srq srq;
 	__u32 qp_num;
@@ -650,7 +635,7 @@ TEST_F(netlink, path_in_another_mount_namespace)
 	/* Who may, sees all. */
 	OK(dump_as(self->list, 0, mounts_of_root));
 	EXPECT_STREQ(self->name, self->list->domain[0].path);
-	end(pid);
+	kill_and_wait(pid);
 }
 
 TEST_F(netlink, users)
@@ -727,7 +712,7 @@ TEST_F(netlink, users)
 	OK(dump_as(self->list, SOMEBODY, NULL));
 	EXPECT_EQ(0, self->list->num);
 
-	end(pid);
+	kill_and_wait(pid);
 	OK(dump_as(self->list, NOBODY, NULL));
 	EXPECT_EQ(0, self->list->num);
 	ring_unmap(&srq.srq.ring);

@@ -16,6 +16,7 @@
 #include "harness/dice.h"
 #include "harness/fabric.h"
 #include "harness/netlink.h"
+#include "harness/process.h"
 #include "harness/xrc.h"
 
 #undef TEST_TIMEOUT_DEFAULT
@@ -296,12 +297,6 @@ static pid_t victim(uid_t user, unsigned int eps)
 	return pid;
 }
 
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 TEST_F(events, a_killed_process)
 {
 	struct thing thing;
@@ -361,9 +356,9 @@ static int hears(uid_t user, int (*prepare)(void))
 	close(ready[1]);
 	close(done[0]);
 	if (read(ready[0], &c, 1) == 1) {
-		end(victim(0, 1));
-		end(victim(NOBODY, 1));
-		end(victim(NOBODY, 1));
+		kill_and_wait(victim(0, 1));
+		kill_and_wait(victim(NOBODY, 1));
+		kill_and_wait(victim(NOBODY, 1));
 		/* What was told is in the socket when the last thing was. */
 		sleep_ms(GLANCE_MS);
 		if (write(done[1], "", 1) != 1)

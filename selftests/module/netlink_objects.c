@@ -21,6 +21,7 @@
 #include "harness/dice.h"
 #include "harness/fabric.h"
 #include "harness/netlink.h"
+#include "harness/process.h"
 #include "harness/xrc.h"
 
 #undef TEST_TIMEOUT_DEFAULT
@@ -362,16 +363,6 @@ TEST_F(objects, many)
 }
 
 /* ---- to whom ---- */
-
-static int own_namespaces(void)
-{
-	return unshare(CLONE_NEWUSER | CLONE_NEWNET);
-}
-
-static int own_network(void)
-{
-	return unshare(CLONE_NEWNET);
-}
 
 /* A process of nobody's, with a context, until killed. */
 static pid_t neighbour(void)

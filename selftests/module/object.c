@@ -16,6 +16,7 @@
 #include "harness/dice.h"
 #include "harness/ep.h"
 #include "harness/machine.h"
+#include "harness/process.h"
 #include "harness/snapshot.h"
 
 #undef TEST_TIMEOUT_DEFAULT
@@ -473,15 +474,6 @@ static int all_refused(int fd)
 #include "harness/commands.h"
 #undef DAPX_COMMAND
 	return 0;
-}
-
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	if (waitpid(pid, &status, 0) != pid)
-		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
 TEST_F(object, fork_child)

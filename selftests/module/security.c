@@ -14,6 +14,7 @@
 #include "kselftest_harness.h"
 #include "harness/cm.h"
 #include "harness/machine.h"
+#include "harness/process.h"
 #include "harness/srq.h"
 
 #undef TEST_TIMEOUT_DEFAULT
@@ -42,15 +43,6 @@ FIXTURE_TEARDOWN(security)
 	cgroup_leave(self->a.device);
 	host_close(&self->a);
 	host_close(&self->b);
-}
-
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	if (waitpid(pid, &status, 0) != pid)
-		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
 /* ---- the node ---- */

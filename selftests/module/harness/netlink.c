@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <linux/capability.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "netlink.h"
 #include "why.h"
@@ -58,26 +55,6 @@ int family_of(int fd)
 int nl_socket(void)
 {
 	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-}
-
-int become(uid_t user)
-{
-	if (syscall(SYS_setgroups, 0, NULL) || setgid(user) || setuid(user))
-		return -1;
-	return 0;
-}
-
-int drop_net_admin(void)
-{
-	struct __user_cap_header_struct header = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &header, data))
-		return -1;
-	data[0].effective &= ~(1U << CAP_NET_ADMIN);
-	return syscall(SYS_capset, &header, data);
 }
 
 int thing_read(struct thing *thing, const struct nlmsghdr *header)

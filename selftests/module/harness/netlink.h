@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Generic netlink: asking, attributes, and who asks.
+ * Generic netlink: asking, and the attributes of answers.
  */
 #ifndef DAPX_HARNESS_NETLINK_H
 #define DAPX_HARNESS_NETLINK_H
@@ -9,11 +9,8 @@
 #include <linux/netlink.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/types.h>
 
 #include "dapx.h"
-
-#define NOBODY 65534
 
 int ask(int fd, __u16 family, __u16 flags, __u8 cmd, const char *name);
 
@@ -47,8 +44,6 @@ static inline __u64 large(const struct nlattr *attr)
 
 int family_of(int fd);
 int nl_socket(void);
-int become(uid_t user);
-int drop_net_admin(void);
 
 /* ---- contexts, objects, events ---- */
 
