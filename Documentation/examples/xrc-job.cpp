@@ -2,7 +2,7 @@
 //
 // A job on XRC, whose processes may be killed at any moment: see "A job on XRC" in Documentation/xrc-job.rst.
 //     dapx-example-xrc-job rxe1 10.0.0.2 receive FILE WHO    each of the receivers, WHO from 0 to 9; again if it died
-//     dapx-example-xrc-job rxe0 10.0.0.2 send COUNT          on the other host: so many messages to each of them
+//     dapx-example-xrc-job rxe0 10.0.0.2 send COUNT          on the other host: COUNT messages to each of them
 #include <dapx/dapx.hpp>
 #include <dapx/must.hpp>
 
@@ -25,18 +25,18 @@
 using namespace std::chrono_literals;
 
 static constexpr std::uint32_t receivers = 10;
-static constexpr std::uint32_t depth = 32; // receives of each, and messages under way
+static constexpr std::uint32_t depth = 32; // receives of each receiver, and messages in flight
 static constexpr std::uint32_t length = 3000;
 
-// What a receiver is to the sender, which learns it of all when it connects: 80 bytes of the 188 that an answer by XRC
-// has. The machine's byte order: both are the same program.
+// What the sender knows of a receiver. It gets those of all receivers when it connects: 80 of the 188 bytes of private data
+// of an accept. In the machine's byte order, as both sides are the same program.
 struct Place {
-    std::uint32_t queue; // 0: not there yet
+    std::uint32_t queue; // 0: none yet
     std::uint32_t next;  // the number of the message that it processes next
 };
 using Places = std::array<Place, receivers>;
 
-// What the sender says when it connects.
+// What the sender requests when it connects.
 enum class Word : std::uint32_t { connect, done };
 
 struct Message {
@@ -53,7 +53,7 @@ static void fill(Message& message, std::uint32_t to, std::uint32_t number)
         message.data[i] = static_cast<unsigned char>(i / 3 + 31 * to + 101 * number);
 }
 
-// What both ends have: memory for messages, and where events come.
+// What both sides have: memory for messages, and an event dispatcher.
 struct Side {
     Side(const char* device, dapx::Access access)
         : pd(must(dapx::Pd::create(must(dapx::Context::open(device))))),
@@ -76,7 +76,7 @@ struct Side {
 
 // ------------------------------------------------------------------------------------ receiving
 
-// In the file that the receivers share. What a process has done is here, and outlives it.
+// In the file that the receivers share, where it outlives them.
 struct Board {
     std::atomic<std::uint32_t> qp_num; // of the last receive queue pair
     std::atomic<std::uint32_t> done;
@@ -94,17 +94,17 @@ public:
     {
         for (std::uint32_t i = 0; i < depth; ++i)
             post(i);
-        // From now on the sender can be told of it.
+        // From now on the sender may learn of this queue.
         board_.queues[who_] = srq_.number();
     }
 
     void run()
     {
-        // The sender's end is the last event of each receive queue pair.
+        // The last event of each receive queue pair is the end of its connection.
         while (board_.done == 0 || !qps_.empty()) {
             lead();
             stay_registered();
-            // Not longer: the leader may die at any time, and nobody says so.
+            // Not longer: the leader may die at any time, and no event reports that.
             const auto event = evd.next(50ms);
             if (event)
                 handle(*event);
@@ -131,7 +131,7 @@ private:
 
     void post(std::uint64_t place) { must(srq_.post_recv(place, segment(place))); }
 
-    // One of them listens: who has the lock, which the kernel takes from a process that dies.
+    // The receiver that has the lock listens. The kernel releases the lock of a process that dies.
     void lead()
     {
         struct flock lock{};
@@ -139,7 +139,7 @@ private:
         if (listener_ || fcntl(file_, F_SETLK, &lock) != 0)
             return;
         auto listener = must(dapx::CmId::create(evd));
-        // The port is its predecessor's until the kernel is done with that.
+        // The port is in use until the kernel has torn down the previous leader.
         if (!listener.bind(address_) || !listener.listen())
             return;
         listener_ = std::move(listener);
@@ -147,7 +147,7 @@ private:
         std::fflush(stdout);
     }
 
-    // The receiving end belongs to the domain. It is there as long as one of them is registered with it, so all are.
+    // A receive queue pair belongs to the domain, and lives while a process is registered with it, so all register.
     void stay_registered()
     {
         const std::uint32_t newest = board_.qp_num;
@@ -164,7 +164,7 @@ private:
             accept(event);
         else if (event.is_completion())
             process(event);
-        // Whoever ended it, it is of no more use; the sender connects to a new one.
+        // The connection has ended, on either side. The sender makes a new one, with a new receive queue pair.
         else if (event.async() == dapx::AsyncEvent::xrc_qp_error ||
                  event.async() == dapx::AsyncEvent::xrc_qp_disconnected)
             std::erase_if(qps_, [&](const auto& qp) { return qp.number() == event.qp_num(); });
@@ -194,7 +194,7 @@ private:
             board_.done = 1;
     }
 
-    // What was sent again is here twice; a message that was lost would be missed here.
+    // A lower number is that of a duplicate; a higher one would mean that a message was lost.
     void process(const dapx::Event& event)
     {
         if (event.succeeded()) {
@@ -204,10 +204,10 @@ private:
             const std::uint32_t next = board_.next[who_];
             if (event.byte_len() != sizeof(Message) || message.to != who_ ||
                 message.data != expected.data || message.number > next)
-                dapx::fail("a message that is none, or not the next");
+                dapx::fail("a damaged message, or not the next one");
             ++(message.number < next ? duplicates_ : processed_);
             board_.next[who_] = std::max(next, message.number + 1);
-        } // Else its connection broke in the middle of it.
+        } // Otherwise the connection broke while the message was arriving.
         post(event.wr_id());
     }
 
@@ -235,7 +235,7 @@ public:
     {
     }
 
-    // Until each receiver has processed @p count messages, which its answer to a connect says.
+    // Until each receiver has processed @p count messages, which the accept of a connection reports.
     void run(std::uint32_t count)
     {
         for (;;) {
@@ -244,8 +244,7 @@ public:
             if (std::ranges::all_of(places_, has_all))
                 break;
             if (send_all(count))
-                std::this_thread::sleep_for(
-                    20ms); // for what is on the board when it connects again
+                std::this_thread::sleep_for(20ms); // until they have processed what was sent
             close();
         }
         close();
@@ -255,7 +254,7 @@ public:
     }
 
 private:
-    // Until somebody leads there.
+    // Until a receiver leads, and accepts.
     void connect(Word word)
     {
         for (;; std::this_thread::sleep_for(20ms)) {
@@ -270,11 +269,11 @@ private:
         ++connections_;
         const std::vector<std::byte> answer = must(endpoint_.query()).private_data;
         if (answer.size() < sizeof(places_))
-            dapx::fail("an answer that is too short");
+            dapx::fail("the private data are too short");
         std::memcpy(&places_, answer.data(), sizeof(places_));
     }
 
-    // What is not known to be processed is forgotten: the receivers say at the next connect what they have.
+    // Forgets what is in flight: the next accept reports what the receivers have processed.
     void close()
     {
         must(endpoint_.abort());
@@ -289,32 +288,32 @@ private:
     // The next message for each receiver in turn. @return false: the connection broke.
     bool send_all(std::uint32_t count)
     {
-        std::uint32_t under_way = 0; // They are done in order, so the oldest makes room.
+        std::uint32_t in_flight = 0; // Requests complete in order, so the oldest makes room.
         for (bool more = true; more;) {
             more = false;
             for (std::uint32_t to = 0; to < receivers; ++to) {
                 Place& place = places_[to];
                 if (place.queue == 0 || place.next >= count)
                     continue;
-                if (under_way == depth && !completed(under_way))
+                if (in_flight == depth && !completed(in_flight))
                     return false;
                 const auto slot = static_cast<std::uint32_t>(sent_++ % depth);
                 fill(messages[slot], to, place.next++);
                 must(endpoint_.to(place.queue).post_send(slot, segment(slot)));
-                ++under_way;
+                ++in_flight;
                 more = true;
             }
         }
-        while (under_way != 0)
-            if (!completed(under_way))
+        while (in_flight != 0)
+            if (!completed(in_flight))
                 return false;
         return true;
     }
 
-    // One more is with its receiver, or the connection broke: Status::remote_queue, if that has died.
-    bool completed(std::uint32_t& under_way)
+    // True if the oldest has arrived; false if the connection broke, as with Status::remote_queue for a dead receiver.
+    bool completed(std::uint32_t& in_flight)
     {
-        --under_way;
+        --in_flight;
         const dapx::Event event = must(evd.next());
         return event.is_completion() && event.succeeded();
     }

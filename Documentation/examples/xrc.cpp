@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// Two receivers share an XRC domain by a file, and a sender reaches both by one connection. Either may die and come again:
+// Two receivers share an XRC domain by a file, and a sender reaches both over one connection. Either may die and restart:
 //     dapx-example-xrc rxe1 10.0.0.2 FILE 1    the first of them; the second with 2
 //     dapx-example-xrc rxe0 10.0.0.2           on the other host: the sender, which reads lines as "2 hello"
 #include <dapx/dapx.hpp>
@@ -20,9 +20,9 @@
 static constexpr std::uint32_t receivers = 2, depth = 4, length = 256;
 using Queues = std::array<std::uint32_t, receivers>;
 
-// In the file. Who dies leaves its numbers there, and its successor writes its own.
+// In the file, where it outlives the receivers. One that restarts replaces its number.
 struct Board {
-    std::atomic<std::uint32_t> qp_num; // the receiving end of the latest connection
+    std::atomic<std::uint32_t> qp_num; // the receive queue pair of the latest connection
     std::array<std::atomic<std::uint32_t>, receivers> queues;
 };
 
@@ -53,10 +53,10 @@ static void receive(const dapx::Pd& pd, const dapx::Address& address, const char
     std::optional<dapx::XrcQp> qp;
     for (std::uint32_t qp_num = 0;;) {
         const auto event = evd.next(std::chrono::milliseconds(100));
-        // With both there, the first that gets the address leads. When it dies, the other does.
+        // When both are ready, the first that binds the address leads. When it dies, the other one does.
         const Queues queues = {board.queues[0], board.queues[1]};
         leads = leads || (queues[0] && queues[1] && listener.bind(address) && listener.listen());
-        // The receiving end is the domain's, and lasts while one of them is registered with it.
+        // The receive queue pair belongs to the domain, and lives while a process is registered with it.
         if (qp_num != board.qp_num) {
             qp_num = board.qp_num;
             if (auto other = dapx::XrcQp::register_with(domain, qp_num, &evd))
@@ -74,12 +74,12 @@ static void receive(const dapx::Pd& pd, const dapx::Address& address, const char
             must(qp->accept(must(dapx::CmId::request(listener, *event)),
                             std::as_bytes(std::span(queues))));
         } else if (event->async() == dapx::AsyncEvent::xrc_qp_disconnected) {
-            return; // The sender has said all.
+            return; // The sender is done.
         }
     }
 }
 
-// By one connection. False if it ended before all was said: the line that was not is left.
+// Over one connection. False if that ended too early: line is what has to be sent again.
 static bool send(const dapx::Pd& pd, const char* device, const dapx::Address& to, std::string& line)
 {
     dapx::Evd evd = must(dapx::Evd::create(pd.context()));
