@@ -126,13 +126,20 @@ mutants: ## take one guarantee after the other out of the code: the test named f
 	@selftests/mutants/run $(if $(filter command,$(origin NAME)),$(NAME))
 
 .PHONY: bench
-bench: ## compare with libibverbs; table, and build/bench.json [KERNEL]
+bench: ## compare with libibverbs; table, and build/bench.json [KERNEL; COUNT=1: instructions and the like, not time]
 	@$(install_missing) build fast run
 	@DAPX_INSTALL=yes $(MAKE) --no-print-directory all
+ifdef COUNT
+	@rm -f $(BUILD)/vm/out/counts.json
+	@$(run) --time virtual --timeout 900 selftests/bench/count
+	@cp $(BUILD)/vm/out/counts.json $(BUILD)/counts.json
+	@selftests/bench/compare-counts selftests/bench/expected.json $(BUILD)/counts.json
+else
 	@rm -f $(BUILD)/vm/out/bench.json
 	@$(run) --timeout 1800 selftests/bench/run
 	@cp $(BUILD)/vm/out/bench.json $(BUILD)/bench.json
 	@selftests/bench-table $(BUILD)/bench.json
+endif
 
 .PHONY: lint
 lint: ## checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck, mandoc, Sphinx

@@ -49,6 +49,11 @@ std::string environment(const char* name, const char* otherwise)
     return value != nullptr ? value : otherwise;
 }
 
+void write_file(const char* path, const char* text)
+{
+    std::ofstream(path) << text << std::flush;
+}
+
 namespace {
 
 std::string first_line(const std::string& path)
@@ -58,11 +63,6 @@ std::string first_line(const std::string& path)
     if (!std::getline(file, line))
         die("cannot read %s", path.c_str());
     return line;
-}
-
-void write_file(const char* path, const char* text)
-{
-    std::ofstream(path) << text << std::flush;
 }
 
 } // namespace
@@ -145,7 +145,7 @@ void reap(pid_t pid, const char* name)
 void kill_and_reap(pid_t pid)
 {
     int status = 0;
-    if (kill(pid, SIGKILL) != 0 || waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status))
+    if (::kill(pid, SIGKILL) != 0 || waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status))
         die("the process to be killed has ended before");
 }
 
@@ -208,6 +208,31 @@ void Controller::kill_client(unsigned objects) const
 void Controller::kill_server() const
 {
     kill_and_reap(server_.pid);
+}
+
+Victim::Victim(const std::function<void()>& body) : pid_(fork())
+{
+    if (pid_ < 0)
+        die("fork: %m");
+    if (pid_ == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        body();
+        die("it has not waited for its death");
+    }
+    int status = 0;
+    if (waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status))
+        die("the process to be killed has ended before");
+}
+
+void Victim::await_death()
+{
+    for (;;)
+        raise(SIGSTOP);
+}
+
+void Victim::kill() const
+{
+    kill_and_reap(pid_);
 }
 
 // --- Measures -----------------------------------------------------------------------------------

@@ -28,6 +28,9 @@ inline double seconds(Clock::duration time)
 /// A variable of the environment.
 std::string environment(const char* name, const char* otherwise);
 
+/// Puts @p text into a file of /proc or /sys, if it is there.
+void write_file(const char* path, const char* text);
+
 /// Writes a result, for selftests/bench/run to read.
 void report(const char* name, double value);
 
@@ -38,6 +41,9 @@ struct Depths {
     std::uint32_t send;
     std::uint32_t recv;
 };
+
+/// How completions are waited for.
+enum class Waits { polling, asleep };
 
 /// The small message. Its bytes are copied into the request.
 inline constexpr std::uint32_t small_size = 8;
@@ -149,6 +155,21 @@ private:
 
     Process client_;
     Process server_;
+};
+
+/// A process that is there to be killed.
+class Victim {
+public:
+    /// Goes on when @p body calls await_death().
+    explicit Victim(const std::function<void()>& body);
+
+    [[noreturn]] static void await_death();
+
+    /// Also waits until it is gone, and its files are closed.
+    void kill() const;
+
+private:
+    pid_t pid_;
 };
 
 // --- Measures -----------------------------------------------------------------------------------

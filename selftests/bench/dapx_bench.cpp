@@ -2,9 +2,11 @@
 //
 // The workloads over libdapx.
 #include "dapx_bench.hpp"
+#include "counted.hpp"
 #include "workloads.hpp"
 
 #include <memory>
+#include <sys/ioctl.h>
 #include <utility>
 
 namespace {
@@ -30,7 +32,7 @@ public:
 
 class Endpoint {
 public:
-    Endpoint(Device& device, Depths depths)
+    Endpoint(Device& device, Depths depths, Waits = Waits::polling)
         : device_(&device),
           evd_(must(dapx::Evd::create(device.context, {.depth = depths.send + depths.recv}))),
           endpoint_(must(dapx::Endpoint::create(device.pd, evd_,
@@ -128,6 +130,24 @@ public:
 
     Done poll() { return take_completion(evd_); }
 
+    void sleep() { must(evd_.wait()); }
+
+    void doorbell()
+    {
+        dapx_doorbell argument{};
+        argument.size = sizeof(argument);
+        argument.handle = endpoint_.handle();
+        argument.flags = DAPX_DOORBELL_SEND;
+        if (ioctl(device_->context.fd(), DAPX_DOORBELL, &argument) != 0)
+            die("DAPX_DOORBELL: %m");
+    }
+
+    void end()
+    {
+        must(endpoint_.free());
+        must(evd_.free());
+    }
+
 private:
     Device* device_;
     dapx::Evd evd_;
@@ -218,6 +238,51 @@ private:
     std::vector<dapx::Endpoint> endpoints_;
 };
 
+/// A connection through the CM from end to end, by one thread that waits for each end's events in turn.
+void count_connections(unsigned operations)
+{
+    constexpr dapx::EndpointOptions options{
+        .send_depth = 1, .recv_depth = 1, .max_send_sge = 1, .max_recv_sge = 1};
+    const auto open = [](const char* name, const char* otherwise) {
+        return must(dapx::Context::open(environment(name, otherwise)));
+    };
+    const dapx::Pd client_pd = must(dapx::Pd::create(open("DAPX_DEV", "rxe0")));
+    const dapx::Pd server_pd = must(dapx::Pd::create(open("DAPX_PEER_DEV", "rxe1")));
+    dapx::Evd client_evd = must(dapx::Evd::create(client_pd.context()));
+    dapx::Evd server_evd = must(dapx::Evd::create(server_pd.context()));
+    const auto address =
+        must(dapx::Address::parse(environment("DAPX_PEER_IP", "10.0.0.2"), connections_port));
+    dapx::CmId listener = must(dapx::CmId::create(server_evd));
+    must(listener.bind(address));
+    must(listener.listen());
+    const dapx::ConnectOptions from{
+        .source = must(dapx::Address::parse(environment("DAPX_IP", "10.0.0.1"), 0))};
+    const auto await = [](dapx::Evd& evd, dapx::Connection what) {
+        if (const dapx::Event event = must(evd.next()); !event.is_connection(what))
+            die("%s", event.describe().c_str());
+    };
+    const auto connect_once = [&] {
+        dapx::Endpoint client = must(dapx::Endpoint::create(client_pd, client_evd, options));
+        must(client.connect(address, from));
+        const dapx::Event request = must(server_evd.next());
+        dapx::Endpoint server = must(dapx::Endpoint::create(server_pd, server_evd, options));
+        must(server.accept(must(dapx::CmId::request(listener, request))));
+        await(server_evd, dapx::Connection::established);
+        await(client_evd, dapx::Connection::established);
+        must(client.disconnect());
+        await(client_evd, dapx::Connection::disconnected);
+        await(server_evd, dapx::Connection::disconnected);
+    };
+
+    prepare(Turns::fair);
+    count(operations, [&](Meter& meter) {
+        meter.start();
+        for (unsigned i = 0; i < operations; ++i)
+            connect_once();
+        meter.stop();
+    });
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -231,5 +296,9 @@ int main(int argc, char** argv)
         ends.join();
         return 0;
     }
-    return bench::main<Dapx>(argc, argv);
+    if (argc == 3 && std::string_view(argv[1]) == "count-connection")
+        count_connections(static_cast<unsigned>(std::stoul(argv[2])));
+    else if (!counted::main<Dapx>(argc, argv))
+        return bench::main<Dapx>(argc, argv);
+    return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // The workloads over libibverbs.
+#include "counted.hpp"
 #include "workloads.hpp"
 
 #include <cerrno>
@@ -43,10 +44,13 @@ public:
 
 class Endpoint {
 public:
-    Endpoint(Device& device, Depths depths) : device_(&device)
+    Endpoint(Device& device, Depths depths, Waits waits = Waits::polling) : device_(&device)
     {
+        if (waits == Waits::asleep &&
+            (channel_ = ibv_create_comp_channel(device.context)) == nullptr)
+            die("ibv_create_comp_channel: %m");
         cq_ = ibv_create_cq(device.context, static_cast<int>(depths.send + depths.recv), nullptr,
-                            nullptr, 0);
+                            channel_, 0);
         if (cq_ == nullptr)
             die("ibv_create_cq: %m");
         ibv_qp_init_attr init{};
@@ -198,6 +202,37 @@ public:
         return (completion.opcode & IBV_WC_RECV) != 0 ? Done::received : Done::sent;
     }
 
+    /// Arms the first time: what came before has to be polled for.
+    void sleep()
+    {
+        if (!armed_) {
+            if (const int error = ibv_req_notify_cq(cq_, 0); error != 0)
+                die("ibv_req_notify_cq: errno %d", error);
+        } else {
+            ibv_cq* cq = nullptr;
+            void* context = nullptr;
+            if (ibv_get_cq_event(channel_, &cq, &context) != 0)
+                die("ibv_get_cq_event: %m");
+            ibv_ack_cq_events(cq, 1);
+        }
+        armed_ = !armed_;
+    }
+
+    /// A request list of none is invalid, so this is the same command for a request that is no good.
+    void doorbell()
+    {
+        ibv_send_wr request{};
+        request.opcode = IBV_WR_BIND_MW;
+        ibv_send_wr* bad = nullptr;
+        ibv_post_send(qp_, &request, &bad);
+    }
+
+    void end()
+    {
+        if (ibv_destroy_qp(qp_) != 0 || ibv_destroy_cq(cq_) != 0)
+            die("ibv_destroy_qp: %m");
+    }
+
 private:
     [[nodiscard]] ibv_sge whole_memory(std::uint32_t length) const
     {
@@ -220,6 +255,8 @@ private:
     }
 
     Device* device_;
+    ibv_comp_channel* channel_ = nullptr;
+    bool armed_ = false;
     ibv_cq* cq_;
     ibv_qp* qp_;
     ibv_mw* window_ = nullptr;
@@ -234,5 +271,7 @@ struct Verbs {
 
 int main(int argc, char** argv)
 {
+    if (counted::main<Verbs>(argc, argv))
+        return 0;
     return bench::main<Verbs>(argc, argv);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // The workloads over XRC: what is sent goes to as many queues as an Address has numbers for, in turn.
+#include "counted.hpp"
 #include "dapx_bench.hpp"
 #include "workloads.hpp"
 
@@ -35,7 +36,7 @@ public:
 
 class XrcEndpoint {
 public:
-    XrcEndpoint(XrcDevice& device, Depths depths)
+    XrcEndpoint(XrcDevice& device, Depths depths, Waits = Waits::polling)
         : device_(&device),
           evd_(must(dapx::Evd::create(device.context, {.depth = depths.send + depths.recv}))),
           endpoint_(must(dapx::Endpoint::create_xrc(
@@ -98,6 +99,7 @@ public:
     void receive_large() { receive(large_size); }
 
     Done poll() { return take_completion(evd_); }
+    void sleep() { must(evd_.wait()); }
 
 private:
     void receive(std::uint32_t size)
@@ -185,7 +187,7 @@ int main(int argc, char** argv)
         domains(count);
     else if (workload == "receivers")
         receivers(count);
-    else
+    else if (!counted::main<Xrc>(argc, argv))
         return bench::main<Xrc>(argc, argv);
     return 0;
 }
