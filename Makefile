@@ -142,7 +142,7 @@ else
 endif
 
 .PHONY: lint
-lint: ## checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck, mandoc, Sphinx
+lint: ## checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck, mandoc, Sphinx, abidiff
 	@$(install_missing) build fast run check lint docs
 	@selftests/lint
 

@@ -90,7 +90,7 @@ nothing_of_it() {
 }
 
 installed() {
-	put "$old" && getent group rdma && ldconfig -p | grep libdapx.so.0 || return
+	put "$old" && getent group rdma && ldconfig -p | grep libdapx.so.0.1 && ldconfig -p | grep libdapx-c.so.1 || return
 	grep -x dapx /usr/lib/modules-load.d/dapx.conf && [[ -x /usr/bin/dapxctl && ! -e /dev/dapx ]] || return
 	# Nothing but comments, until somebody wants something.
 	! grep -v '^#' /etc/modprobe.d/dapx.conf && sed -i 's/^#\(options dapx max_backlog=\).*/\177/' /etc/modprobe.d/dapx.conf

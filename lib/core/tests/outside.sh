@@ -42,15 +42,19 @@ done
 }
 "$work/cpp"
 "$work/c"
+# The library for C is not to need that for C++, whose ABI changes.
+! readelf -d "$work/c" "$lib/libdapx-c.so" | grep -F 'NEEDED' | grep -F 'libdapx.so' || fail "libdapx-c needs libdapx"
 
 mkdir "$work/project"
-cp "$work/cpp.cpp" "$work/project"
+cp "$work/cpp.cpp" "$work/c.c" "$work/project"
 cat >"$work/project/CMakeLists.txt" <<-'EOF'
 	cmake_minimum_required(VERSION 3.25)
-	project(outside LANGUAGES CXX)
+	project(outside LANGUAGES C CXX)
 	find_package(dapx REQUIRED)
 	add_executable(outside cpp.cpp)
 	target_link_libraries(outside PRIVATE dapx::dapx)
+	add_executable(outside-c c.c)
+	target_link_libraries(outside-c PRIVATE dapx::dapx-c)
 EOF
 if ! { cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/here" &&
 	cmake --build "$work/project/build"; } >"$work/log" 2>&1; then
@@ -60,3 +64,4 @@ fi
 found=$(sed -n 's/^dapx_DIR:PATH=//p' "$work/project/build/CMakeCache.txt")
 [[ $found = "$work/here"/* ]] || fail "CMake found another one: $found"
 "$work/project/build/outside"
+"$work/project/build/outside-c"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * libdapx for C, and for what is built on C: opaque objects, and functions dapxc_*.
+ * libdapx-c, for C and for what is built on C: opaque objects, and functions dapxc_*.
+ * The ABI stays: a program that was compiled with this header works with every later
+ * version of the library.
  *
  * A thin layer over the C++ classes, which say more of each object; structs, flags
  * and numbers are those of <dapx/dapx.h>, which also says what each errno means.

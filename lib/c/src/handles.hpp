@@ -3,7 +3,7 @@
 // What is behind the opaque pointers of <dapx/c.h>, and how results become errnos.
 #pragma once
 
-#include "../ioctl.hpp"
+#include "ioctl.hpp"
 
 #include <dapx/c.h>
 #include <dapx/dapx.hpp>

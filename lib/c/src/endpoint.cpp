@@ -3,7 +3,7 @@
 // <dapx/c.h>: endpoints.
 #include "handles.hpp"
 
-#include "../endpoint_attr.hpp"
+#include "endpoint_attr.hpp"
 
 #include <algorithm>
 
