@@ -82,6 +82,9 @@ static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
 	struct dapx_qp new;
 	int ret;
 
+	/* As when it was made. */
+	if (ep->srq && ep->srq->pd != pd)
+		return -EINVAL;
 	if (ep->rq.ops && ep->rq.head != READ_ONCE(*ep->rq.view.tail))
 		return -EBADFD;
 	if (atomic_read(&ep->rq.outstanding) || ep->qp_state != IB_QPS_RESET)

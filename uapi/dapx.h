@@ -1232,7 +1232,7 @@ struct dapx_ep_query {
 /**
  * enum dapx_ep_modify_mask - dapx_ep_modify.mask
  * @DAPX_EP_MODIFY_PD: @pd; UNCONNECTED or TENTATIVE only, before any receive is
- *	posted
+ *	posted; of an endpoint with an SRQ, the SRQ's own
  * @DAPX_EP_MODIFY_REQUEST_EVD: @request_evd; before the connection request is answered
  * @DAPX_EP_MODIFY_RECV_EVD: @recv_evd; likewise, and only while the device has no receive that
  *	was taken from the ring, and no event of one waits for room in the old EVD

@@ -207,6 +207,21 @@ TEST_F(srq, no_own_receives)
 	EXPECT_EQ(0, query.out_recv_ring.depth);
 }
 
+/* Whose keys count for a receive differs between devices, unless there is one PD. */
+TEST_F(srq, one_pd)
+{
+	struct dapx_pd_create pd = {};
+	struct ep ep;
+
+	OK(ep_of_srq(&self->b, &self->srq, &ep));
+	ASSERT_EQ(0, _test_cmd_pd_create(self->b.fd, &pd));
+	test_err(EINVAL, ep_modify, self->b.fd, .ep = ep.handle,
+		 .mask = DAPX_EP_MODIFY_PD, .pd = pd.out_pd);
+	test_cmd(ep_modify, self->b.fd, .ep = ep.handle,
+		 .mask = DAPX_EP_MODIFY_PD, .pd = self->b.pd);
+	OK(ep_destroy(&ep));
+}
+
 /*
  * A faulty receive is nobody's connection's fault: the SRQ is out of service,
  * and the endpoints of others are not.
