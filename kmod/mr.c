@@ -44,7 +44,8 @@ int dapx_mr_pin_error(u64 addr, u64 length)
 	u64 end = addr + length;
 	int ret = -EACCES;
 
-	mmap_read_lock(mm);
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
 	while (addr < end) {
 		vma = find_vma(mm, addr);
 		if (!vma || vma->vm_start > addr || vma->vm_flags & (VM_IO | VM_PFNMAP)) {
