@@ -10,6 +10,7 @@
 #include <net/net_namespace.h>
 
 #include "dapx_private.h"
+#include "xrc/xrc.h"
 
 /* How long a process that exits waits for the teardown of its context. */
 #define DAPX_END_PATIENCE (60 * HZ)
@@ -50,6 +51,8 @@ int dapx_context_open(struct dapx_context **out)
 	xa_init_flags(&ctx->rings, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&ctx->device_entry);
 	INIT_WORK(&ctx->end_work, dapx_context_end_work);
+	INIT_LIST_HEAD(&ctx->closed_domains);
+	init_completion(&ctx->detached);
 	init_completion(&ctx->ended);
 
 	ctx->user = dapx_user_get(from_kuid(&init_user_ns, current_euid()));
@@ -249,9 +252,14 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 static void dapx_context_end_work(struct work_struct *work)
 {
 	struct dapx_context *ctx = container_of(work, struct dapx_context, end_work);
+	struct dapx_xrc_domain *domain, *next;
 
 	dapx_context_teardown(ctx);
 	dapx_device_detach(ctx);
+	complete_all(&ctx->detached);
+	/* For these only who closes the context waits. */
+	list_for_each_entry_safe(domain, next, &ctx->closed_domains, closed)
+		dapx_xrc_domain_let_go(domain);
 	complete_all(&ctx->ended);
 	dapx_context_put(ctx);
 }
@@ -273,13 +281,13 @@ void dapx_context_end(struct dapx_context *ctx, enum dapx_genl_cause cause)
 }
 
 /* When this returns, the context has nothing left on its device. */
-void dapx_context_wait_end(struct dapx_context *ctx)
+void dapx_context_wait_detached(struct dapx_context *ctx)
 {
-	if (wait_for_completion_timeout(&ctx->ended, DAPX_REMOVAL_PATIENCE))
+	if (wait_for_completion_timeout(&ctx->detached, DAPX_REMOVAL_PATIENCE))
 		return;
 	pr_warn_ratelimited("dapx: the removal of %s waits for %s[%d]; if it does not go on by itself, end that process, and who serves its memory\n",
 			    ctx->dev->name, ctx->comm, pid_nr(ctx->pid));
-	wait_for_completion(&ctx->ended);
+	wait_for_completion(&ctx->detached);
 }
 
 /*

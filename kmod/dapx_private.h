@@ -225,6 +225,8 @@ struct dapx_context {
 	char comm[TASK_COMM_LEN];	/* of the process that opened it */
 	char owner[DAPX_OWNER_SIZE];	/* for 'rdma resource show' */
 	struct work_struct end_work;
+	struct list_head closed_domains;	/* end_work: whose files are let go last */
+	struct completion detached;	/* nothing of it is on its device any more */
 	struct completion ended;
 };
 
@@ -238,7 +240,7 @@ void dapx_context_put(struct dapx_context *ctx);
 int dapx_context_enter(struct dapx_ucmd *ucmd);
 void dapx_context_leave(struct dapx_ucmd *ucmd);
 void dapx_context_end(struct dapx_context *ctx, enum dapx_genl_cause cause);
-void dapx_context_wait_end(struct dapx_context *ctx);
+void dapx_context_wait_detached(struct dapx_context *ctx);
 
 /* -------------------------------------------------------------- object.c */
 

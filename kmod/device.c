@@ -149,7 +149,7 @@ static void dapx_device_remove(struct ib_device *ibdev, void *client_data)
 		ctx = list_first_entry(&dev->contexts, struct dapx_context, device_entry);
 		dapx_context_get(ctx);
 		mutex_unlock(&dapx_devices_lock);
-		dapx_context_wait_end(ctx);
+		dapx_context_wait_detached(ctx);
 		dapx_context_put(ctx);
 		mutex_lock(&dapx_devices_lock);
 	}

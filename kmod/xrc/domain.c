@@ -146,8 +146,24 @@ static struct dapx_xrc_domain *dapx_xrc_domain_open(struct dapx_device *dev,
 	return domain;
 }
 
-/* @ctx is the context that closes the domain; it is named in the notification. */
-static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain, struct dapx_context *ctx)
+/*
+ * Lets go of a domain that is closed; it may be NULL. This takes as long as the file system
+ * does, so it is done where nobody else waits.
+ */
+void dapx_xrc_domain_let_go(struct dapx_xrc_domain *domain)
+{
+	if (!domain)
+		return;
+	path_put(&domain->path);
+	dapx_xrc_domain_put(domain);
+}
+
+/*
+ * @ctx is the context that closes the domain; it is named in the notification. Returns the
+ * domain if it was open nowhere else, for the caller to let go, or else NULL.
+ */
+static struct dapx_xrc_domain *dapx_xrc_domain_close(struct dapx_xrc_domain *domain,
+						     struct dapx_context *ctx)
 {
 	struct dapx_device *dev = domain->dev;
 	bool last;
@@ -158,14 +174,13 @@ static void dapx_xrc_domain_close(struct dapx_xrc_domain *domain, struct dapx_co
 		hash_del(&domain->node);
 	mutex_unlock(&dev->xrc_lock);
 	if (!last)
-		return;
+		return NULL;
 	xa_erase(&dapx_xrc_domains, domain->id);
 	dapx_xrc_domain_drain(domain);
 	dapx_netlink_notify(ctx, &(struct dapx_notification) {
 			    .event = DAPX_GENL_EVENT_DOMAIN_GONE,
 			    .number = domain->id });
-	path_put(&domain->path);
-	dapx_xrc_domain_put(domain);
+	return domain;
 }
 
 /* Until dapx_xrcd_leave(), everyone who takes domain->lock finds the domain open. */
@@ -182,13 +197,13 @@ static void dapx_xrcd_join(struct dapx_xrcd *xrcd)
 	mutex_unlock(&xrcd->domain->lock);
 }
 
-static void dapx_xrcd_leave(struct dapx_xrcd *xrcd)
+static struct dapx_xrc_domain *dapx_xrcd_leave(struct dapx_xrcd *xrcd)
 {
 	mutex_lock(&xrcd->domain->lock);
 	dapx_xrc_generation_inc();
 	list_del(&xrcd->entry);
 	mutex_unlock(&xrcd->domain->lock);
-	dapx_xrc_domain_close(xrcd->domain, xrcd->obj.ctx);
+	return dapx_xrc_domain_close(xrcd->domain, xrcd->obj.ctx);
 }
 
 /* The owner of a file can always get write access with chmod(2), so mode 0440 does not matter. */
@@ -209,26 +224,25 @@ static int dapx_xrcd_check_file(struct file *file)
 	return 0;
 }
 
-static struct dapx_xrc_domain *dapx_xrcd_domain(struct dapx_device *dev,
-						const struct dapx_xrcd_open *cmd)
+static int dapx_xrcd_get_path(int fd, struct path *path)
 {
-	struct dapx_xrc_domain *domain;
-	struct fd f;
+	struct fd f = fdget(fd);
 	int ret;
 
-	if (cmd->fd == -1)
-		return cmd->flags == DAPX_XRCD_CREATE ? dapx_xrc_domain_create(dev, NULL) :
-							ERR_PTR(-EINVAL);
-	f = fdget(cmd->fd);
 	if (!fd_file(f))
-		return ERR_PTR(-EBADF);
+		return -EBADF;
 	ret = dapx_xrcd_check_file(fd_file(f));
-	domain = ret ? ERR_PTR(ret) : dapx_xrc_domain_open(dev, &fd_file(f)->f_path, cmd->flags);
+	if (!ret) {
+		*path = fd_file(f)->f_path;
+		path_get(path);
+	}
 	fdput(f);
-	return domain;
+	return ret;
 }
 
-int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
+/* @path NULL: of no file. What is left in @closed is to be let go. */
+static int dapx_xrcd_open(struct dapx_ucmd *ucmd, const struct path *path,
+			  struct dapx_xrc_domain **closed)
 {
 	struct dapx_xrcd_open *cmd = ucmd->cmd;
 	struct dapx_context *ctx = ucmd->ctx;
@@ -236,16 +250,13 @@ int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
 	struct dapx_xrcd *xrcd;
 	int ret;
 
-	if (cmd->flags & ~(DAPX_XRCD_CREATE | DAPX_XRCD_EXCL))
-		return -EOPNOTSUPP;
-	if (cmd->flags == DAPX_XRCD_EXCL)
-		return -EINVAL;
 	obj = dapx_object_alloc(ctx, &dapx_xrcd_class);
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
 	xrcd = to_dapx_xrcd(obj);
 	xrcd->obj.user_data = cmd->user_data;
-	xrcd->domain = dapx_xrcd_domain(ctx->dev, cmd);
+	xrcd->domain = path ? dapx_xrc_domain_open(ctx->dev, path, cmd->flags) :
+			      dapx_xrc_domain_create(ctx->dev, NULL);
 	if (IS_ERR(xrcd->domain)) {
 		ret = PTR_ERR(xrcd->domain);
 		goto err_abort;
@@ -260,15 +271,62 @@ int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
 	return 0;
 
 err_leave:
-	dapx_xrcd_leave(xrcd);
+	*closed = dapx_xrcd_leave(xrcd);
 err_abort:
 	dapx_object_abort(obj);
 	return ret;
 }
 
+int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_xrcd_open *cmd = ucmd->cmd;
+	struct dapx_xrc_domain *closed = NULL;
+	struct path path = {};
+	int ret;
+
+	if (cmd->flags & ~(DAPX_XRCD_CREATE | DAPX_XRCD_EXCL))
+		return -EOPNOTSUPP;
+	if (cmd->flags == DAPX_XRCD_EXCL || (cmd->fd == -1 && cmd->flags != DAPX_XRCD_CREATE))
+		return -EINVAL;
+	if (cmd->fd == -1)
+		return dapx_xrcd_open(ucmd, NULL, &closed);
+
+	/* Outside of the context: a file system may be a process, which answers when it likes. */
+	dapx_context_leave(ucmd);
+	ret = dapx_xrcd_get_path(cmd->fd, &path);
+	if (ret)
+		return ret;
+	ret = dapx_context_enter(ucmd);
+	if (!ret)
+		ret = dapx_xrcd_open(ucmd, &path, &closed);
+	dapx_context_leave(ucmd);
+	dapx_xrc_domain_let_go(closed);
+	path_put(&path);
+	return ret;
+}
+
+static int dapx_xrcd_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
+{
+	struct dapx_xrc_domain *closed;
+	int ret;
+
+	ret = dapx_object_unpublish(obj, false);
+	if (ret)
+		return ret;
+	closed = dapx_xrcd_leave(to_dapx_xrcd(obj));
+	dapx_object_put(obj);
+	dapx_context_leave(ucmd);
+	dapx_xrc_domain_let_go(closed);
+	return 0;
+}
+
+/* The context ends, and lets go when it has left its device. */
 static void dapx_xrcd_destroy(struct dapx_object *obj)
 {
-	dapx_xrcd_leave(to_dapx_xrcd(obj));
+	struct dapx_xrc_domain *closed = dapx_xrcd_leave(to_dapx_xrcd(obj));
+
+	if (closed)
+		list_add(&closed->closed, &obj->ctx->closed_domains);
 }
 
 static int dapx_xrcd_fill(struct dapx_object *obj, struct sk_buff *skb)
@@ -280,6 +338,7 @@ static int dapx_xrcd_fill(struct dapx_object *obj, struct sk_buff *skb)
 const struct dapx_object_class dapx_xrcd_class = {
 	.type = DAPX_OBJECT_XRCD,
 	.size = sizeof(struct dapx_xrcd),
+	.free = dapx_xrcd_free,
 	.destroy = dapx_xrcd_destroy,
 	.fill = dapx_xrcd_fill,
 };

@@ -29,6 +29,7 @@ struct dapx_xrc_domain {
 	struct path path;		/* mnt is NULL: without a file */
 	struct hlist_node node;		/* dev->xrc_domains */
 	unsigned int opens;		/* dev->xrc_lock */
+	struct list_head closed;	/* ctx->closed_domains, of whose context was the last */
 	struct mutex lock;		/* xrcds, srqs, qps, their registrations, pool */
 	bool announced;			/* lock; listeners know of the domain */
 	struct list_head xrcds;		/* if empty, the domain may be closed */
@@ -61,6 +62,7 @@ u64 dapx_xrc_generation(void);
 struct dapx_xrc_domain *dapx_xrc_domain_next(u32 id);
 void dapx_xrc_domain_put(struct dapx_xrc_domain *domain);
 int dapx_xrc_domain_fill(struct dapx_xrc_domain *domain);
+void dapx_xrc_domain_let_go(struct dapx_xrc_domain *domain);
 
 DAPX_OBJECT_ACCESSORS(xrcd, DAPX_OBJECT_XRCD);
 

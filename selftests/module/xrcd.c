@@ -3,6 +3,7 @@
  * XRC domains: who shares one, who makes it, and what it keeps.
  */
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <linux/memfd.h>
 #include <pthread.h>
 #include <signal.h>
@@ -511,21 +512,203 @@ TEST_F(xrcd, goes_with_its_process)
 
 TEST_F(xrcd, goes_with_its_device)
 {
+	__u64 deadline = in_ms(PATIENCE_MS);
 	struct host again;
+	int kept;
 
 	EXPECT_EQ(0, xrcd_open(self->a.fd, self->file, EXCL, NULL));
 	OK(device_remove(&self->a));
 	EXPECT_EQ(EIO, xrcd_open(self->a.fd, self->file, 0, NULL));
 	close(self->file);
 	self->file = -1;
-	/* The context is open yet, and nothing keeps the file system. */
-	EXPECT_EQ(0, umount(self->folder));
+	/* The context is open yet, and lets go of the file system soon after its device. */
+	while ((kept = umount(self->folder)) && errno == EBUSY && now_ns() < deadline)
+		sleep_ms(1);
+	EXPECT_EQ(0, kept);
 	ASSERT_EQ(0, mount("none", self->folder, "tmpfs", 0, NULL));
 	OK(device_add(&self->a));
 	OK(host_open(&again, 0));
 	OK(host_attach(&again));
 	EXPECT_EQ(0, xrcd_open(again.fd, -1, CREATE, NULL));
 	host_close(&again);
+}
+
+/* ---- of a file system that is a process ---- */
+
+#define ITS_FOLDER 1
+#define ITS_FILE 2
+
+/* With one file, which has any name. */
+struct fuse {
+	char folder[32];
+	int fd;
+	pthread_t thread;
+	atomic_bool silent;		/* when it is asked for attributes */
+	atomic_ullong waits;		/* the request that it did not answer; 0: none */
+};
+
+static void fuse_answer(struct fuse *fuse, __u64 unique, int error, const void *data, size_t size)
+{
+	struct {
+		struct fuse_out_header header;
+		char data[sizeof(struct fuse_entry_out)];
+	} out = {
+		.header = { .len = sizeof(out.header) + size, .error = -error, .unique = unique },
+	};
+
+	memcpy(out.data, data, size);
+	/* Of a request that was given up nobody wants to hear. */
+	if (write(fuse->fd, &out, out.header.len) < 0 && errno != ENOENT)
+		perror("# /dev/fuse");
+}
+
+static struct fuse_attr fuse_attr(__u64 node)
+{
+	return (struct fuse_attr) {
+		.ino = node,
+		.mode = node == ITS_FOLDER ? S_IFDIR | 0755 : S_IFREG | 0600,
+		.nlink = 1,
+	};
+}
+
+/* Attributes are valid for no time: who checks rights asks for them. */
+static void fuse_answer_attr(struct fuse *fuse, __u64 unique, __u64 node)
+{
+	struct fuse_attr_out out = { .attr = fuse_attr(node) };
+
+	fuse_answer(fuse, unique, 0, &out, sizeof(out));
+}
+
+static void fuse_serve(struct fuse *fuse, const struct fuse_in_header *in)
+{
+	static const struct fuse_init_out init = { .major = 7, .minor = 31, .max_write = 4096 };
+	const struct fuse_open_out opened = {};
+	const struct fuse_entry_out entry = {
+		.nodeid = ITS_FILE, .entry_valid = 3600, .attr = fuse_attr(ITS_FILE),
+	};
+
+	switch (in->opcode) {
+	case FUSE_INIT:
+		fuse_answer(fuse, in->unique, 0, &init, sizeof(init));
+		break;
+	case FUSE_LOOKUP:
+		fuse_answer(fuse, in->unique, 0, &entry, sizeof(entry));
+		break;
+	case FUSE_GETATTR:
+		if (fuse->silent)
+			fuse->waits = in->unique;
+		else
+			fuse_answer_attr(fuse, in->unique, in->nodeid);
+		break;
+	case FUSE_OPEN:
+		fuse_answer(fuse, in->unique, 0, &opened, sizeof(opened));
+		break;
+	case FUSE_RELEASE:
+	case FUSE_FLUSH:
+		fuse_answer(fuse, in->unique, 0, NULL, 0);
+		break;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		break;
+	default:
+		fuse_answer(fuse, in->unique, EOPNOTSUPP, NULL, 0);
+		break;
+	}
+}
+
+/* Until it is unmounted. */
+static void *fuse_serves(void *arg)
+{
+	static char request[FUSE_MIN_READ_BUFFER + 4096];
+	struct fuse *fuse = arg;
+
+	while (read(fuse->fd, request, sizeof(request)) > 0)
+		fuse_serve(fuse, (struct fuse_in_header *)request);
+	return NULL;
+}
+
+static int fuse_mount(struct fuse *fuse)
+{
+	char options[96];
+
+	snprintf(fuse->folder, sizeof(fuse->folder), "/tmp/fuse.XXXXXX");
+	snprintf(options, sizeof(options),
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions", fuse->fd);
+	if (!mkdtemp(fuse->folder) || mount("dapx", fuse->folder, "fuse", 0, options) ||
+	    pthread_create(&fuse->thread, NULL, fuse_serves, fuse))
+		return because("fuse: %m");
+	return 0;
+}
+
+static void fuse_umount(struct fuse *fuse)
+{
+	umount2(fuse->folder, MNT_DETACH);
+	pthread_join(fuse->thread, NULL);
+	rmdir(fuse->folder);
+	close(fuse->fd);
+}
+
+struct opener {
+	int context;
+	int file;
+	int error;
+};
+
+static void *opens(void *arg)
+{
+	struct opener *opener = arg;
+
+	opener->error = xrcd_open(opener->context, opener->file, CREATE, NULL);
+	return NULL;
+}
+
+static void *removes(void *arg)
+{
+	atomic_int *done = arg;
+	struct host host;
+
+	host_open(&host, 0);
+	*done = device_remove(&host) ? -1 : 1;
+	host_close(&host);
+	return NULL;
+}
+
+/* Who opens a domain waits for it alone, and in vain when the device has gone. */
+TEST_F(xrcd, of_a_file_system_that_does_not_answer)
+{
+	struct opener opener = { .context = self->a.fd };
+	__u64 deadline = in_ms(PATIENCE_MS);
+	pthread_t opening, removing;
+	struct fuse fuse = {};
+	atomic_int removed = 0;
+	char name[64];
+
+	fuse.fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fuse.fd < 0)
+		SKIP(return, "this kernel has no FUSE");
+	OK(fuse_mount(&fuse));
+	snprintf(name, sizeof(name), "%s/job", fuse.folder);
+	opener.file = open(name, O_RDWR);
+	ASSERT_LE(0, opener.file);
+	fuse.silent = true;
+	ASSERT_EQ(0, pthread_create(&opening, NULL, opens, &opener));
+	while (!fuse.waits && now_ns() < deadline)
+		sleep_ms(1);
+	ASSERT_NE(0, fuse.waits);
+	ASSERT_EQ(0, pthread_create(&removing, NULL, removes, &removed));
+	deadline = in_ms(PATIENCE_MS);
+	while (!removed && now_ns() < deadline)
+		sleep_ms(1);
+	EXPECT_EQ(1, removed) TH_LOG("%s", why());
+	fuse.silent = false;
+	fuse_answer_attr(&fuse, fuse.waits, ITS_FILE);
+	ASSERT_EQ(0, pthread_join(opening, NULL));
+	ASSERT_EQ(0, pthread_join(removing, NULL));
+	EXPECT_EQ(EIO, opener.error);
+	close(opener.file);
+	fuse_umount(&fuse);
+	OK(device_add(&self->a));
 }
 
 /* ---- many at once ---- */
