@@ -6,12 +6,14 @@
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -1064,6 +1066,200 @@ TEST_F(removal, while_another_registers_memory_that_does_not_come)
 	OK(all_eio(slow.fd));
 	host_close(&slow);
 	host_close(&late);
+}
+
+/* More than what a queue of the module works on at a time. */
+#define MANY 300
+
+struct waiting_context {
+	struct kept_page *page;
+	pthread_t thread;
+	__u32 pd;
+	int fd;
+};
+
+static void *registers_there(void *arg)
+{
+	struct waiting_context *context = arg;
+	struct dapx_mr_create mr = {
+		.pd = context->pd, .addr = (uintptr_t)context->page->addr, .length = 4096,
+	};
+
+	_test_cmd_mr_create(context->fd, &mr);
+	return NULL;
+}
+
+static int begin_to_wait(struct waiting_context *context, struct kept_page *page)
+{
+	struct dapx_pd_create pd = {};
+	struct host host;
+
+	if (host_open(&host, 0) || host_attach(&host) || _test_cmd_pd_create(host.fd, &pd))
+		return because("a context: %m");
+	context->page = page;
+	context->pd = pd.out_pd;
+	context->fd = host.fd;
+	if (pthread_create(&context->thread, NULL, registers_there, context))
+		return because("pthread_create");
+	return 0;
+}
+
+/* So many wait for it. */
+static int page_await(struct kept_page *page, unsigned int threads)
+{
+	struct uffd_msg fault;
+
+	while (threads) {
+		if (!page_is_asked_for(page, PATIENCE_MS))
+			return because("%u do not wait for the page", threads);
+		while (threads && read(page->fd, &fault, sizeof(fault)) == sizeof(fault))
+			threads--;
+	}
+	return 0;
+}
+
+static pid_t another_user(struct host *host)
+{
+	struct dapx_event event;
+	struct host own;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		return -1;
+	pid = fork();
+	if (pid) {
+		close(ready[1]);
+		if (read(ready[0], &byte, 1) != 1)
+			pid = because("the other user has no context");
+		close(ready[0]);
+		return pid;
+	}
+	if (setgid(65534) || setuid(65534) || host_set_up(&own, host->number) ||
+	    write(ready[1], "", 1) != 1 || evd_next(&own.done, &event, PATIENCE_MS) ||
+	    event.type != DAPX_EVENT_ASYNC || event.async.what != DAPX_ASYNC_DEVICE_REMOVED)
+		_exit(1);
+	_exit(0);
+}
+
+/* What is left in a ring for lack of room for its events goes on, in a work, when there is room. */
+static int works(struct host *host)
+{
+	struct sockaddr_in *to;
+	struct dapx_ep_connect connect = {};
+	struct dapx_ep_create create;
+	unsigned int n = EP_DEPTH + 8, i;
+	struct dapx_event event;
+	struct evd small;
+	struct ep ep;
+
+	ep_usual(host, &create);
+	if (evd_make(host->fd, 4, 0, &small))
+		return -1;
+	create.request_evd = small.handle;
+	if (ep_make(host, &create, &ep))
+		return -1;
+	/* Too late to begin: disconnected, and what is posted is flushed. */
+	connect.ep = ep.handle;
+	connect.deadline = 1;
+	to = (struct sockaddr_in *)&connect.dst;
+	to->sin_family = AF_INET;
+	if (_test_cmd_ep_connect(host->fd, &connect))
+		return because("DAPX_EP_CONNECT: %m");
+	for (i = 0; i < n; i++)
+		if (ep_send(&ep, i, 0, 64))
+			return -1;
+	for (i = 0; i < n; i++) {
+		if (evd_next(&small, &event, PATIENCE_MS))
+			return -1;
+		if (event.completion.wr_id != i ||
+		    event.completion.status != DAPX_STATUS_FLUSHED)
+			return because("event %u is of request %llu", i,
+				       (unsigned long long)event.completion.wr_id);
+	}
+	ring_unmap(&small.ring);
+	return ep_destroy(&ep);
+}
+
+/* The ends of one user's contexts wait: neither his other work does, nor anybody else's end. */
+TEST_F(removal, while_many_contexts_of_a_user_wait_for_memory)
+{
+	struct waiting_context contexts[MANY];
+	struct kept_page page;
+	pthread_t removing;
+	void *failed;
+	pid_t other;
+	int i;
+
+	OK(page_keep(&page, false));
+	OK(begin_to_wait(&contexts[0], &page));
+	if (!page_is_asked_for(&page, GLANCE_MS) && !pthread_tryjoin_np(contexts[0].thread, NULL)) {
+		page_let_go(&page);
+		close(contexts[0].fd);
+		SKIP(return, "this kernel refuses to pin what it would have to wait for");
+	}
+	for (i = 1; i < MANY; i++)
+		OK(begin_to_wait(&contexts[i], &page));
+	OK(page_await(&page, MANY));
+	/* Behind all these. */
+	ASSERT_EQ(0, chmod(DAPX_NODE, 0666));
+	other = another_user(&self->a);
+	ASSERT_EQ(0, chmod(DAPX_NODE, 0660));
+	ASSERT_LT(0, other);
+	self->removed = true;
+	ASSERT_EQ(0, pthread_create(&removing, NULL, removes, &self->a));
+	EXPECT_EQ(0, wait_for(other));
+	EXPECT_EQ(0, works(&self->b)) TH_LOG("%s", why());
+	page_let_go(&page);
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(0, pthread_join(contexts[i].thread, NULL));
+	ASSERT_EQ(0, pthread_join(removing, &failed));
+	EXPECT_EQ(NULL, failed) TH_LOG("%s", why());
+	for (i = 0; i < MANY; i++)
+		close(contexts[i].fd);
+}
+
+/* Killed while somebody else has the memory that its registration waits for. */
+TEST_F(life, killed_while_it_registers_memory_that_does_not_come)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+	struct kept_page page;
+	int number[2], pidfd;
+	pid_t pid, dead;
+
+	ASSERT_EQ(0, pipe(number));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		struct registration reg = {};
+		struct host own;
+
+		reg.host = &own;
+		if (host_set_up(&own, 0) || page_keep(&reg.page, false) ||
+		    write(number[1], &reg.page.fd, sizeof(int)) != sizeof(int))
+			_exit(1);
+		registers(&reg);
+		_exit(2);
+	}
+	close(number[1]);
+	ASSERT_EQ(sizeof(int), read(number[0], &page.fd, sizeof(int)));
+	close(number[0]);
+	pidfd = syscall(SYS_pidfd_open, pid, 0);
+	ASSERT_LE(0, pidfd);
+	page.fd = syscall(SYS_pidfd_getfd, pidfd, page.fd, 0);
+	close(pidfd);
+	if (page.fd < 0 || !page_is_asked_for(&page, GLANCE_MS)) {
+		ASSERT_EQ(2, wait_for(pid));
+		SKIP(return, "this kernel refuses to pin what it would have to wait for");
+	}
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	while (!(dead = waitpid(pid, NULL, WNOHANG)) && now_ns() < deadline)
+		sleep_ms(1);
+	EXPECT_EQ(pid, dead);
+	page_let_go(&page);
+	if (!dead)
+		wait_for(pid);
 }
 
 struct asker {
