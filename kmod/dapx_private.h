@@ -300,6 +300,8 @@ int dapx_object_unpublish(struct dapx_object *obj, bool force);
 bool dapx_object_queue_work(struct dapx_object *obj, struct work_struct *work);
 bool dapx_object_queue_delayed(struct dapx_object *obj, struct delayed_work *work,
 			       unsigned long delay);
+void dapx_object_requeue_delayed(struct dapx_object *obj, struct delayed_work *work,
+				 unsigned long delay);
 void dapx_object_put(struct dapx_object *obj);
 void dapx_object_destroy(struct dapx_object *obj);
 void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type);

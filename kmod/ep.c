@@ -58,6 +58,26 @@ void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state)
 			    .state = state });
 }
 
+/* The connection's last event, unless it was posted already. Any context. */
+void dapx_ep_post_end(struct dapx_ep *ep)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->end_pending && !ep->dead && ep->connect_evd)
+		dapx_evd_post(ep->connect_evd, &ep->end);
+	ep->end_pending = false;
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
+/* After anything that may have been the last completion of a connection that is over. */
+static void dapx_ep_try_end(struct dapx_ep *ep)
+{
+	if (READ_ONCE(ep->end_pending) && dapx_queue_is_flushed(&ep->sq) &&
+	    dapx_queue_is_flushed(&ep->rq))
+		dapx_ep_post_end(ep);
+}
+
 /* After each change of state or of the queue pair's state. */
 void dapx_ep_update_modes(struct dapx_ep *ep)
 {
@@ -65,6 +85,7 @@ void dapx_ep_update_modes(struct dapx_ep *ep)
 	dapx_queue_update_mode(&ep->rq);
 	dapx_queue_run(&ep->rq);
 	dapx_queue_run(&ep->sq);
+	dapx_ep_try_end(ep);
 }
 
 /*
@@ -79,11 +100,9 @@ void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo)
 	dapx_object_queue_work(&ep->obj, &ep->work);
 }
 
-void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error)
+static void dapx_ep_fill_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what,
+			       int error)
 {
-	lockdep_assert_held(&ep->lock);
-	if (ep->dead || !ep->connect_evd)
-		return;
 	node->solicited = true;
 	node->event = (struct dapx_event) {
 		.type = DAPX_EVENT_CONNECTION,
@@ -91,7 +110,31 @@ void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 wh
 		.user_data = ep->obj.user_data,
 		.connection = { .what = what, .error = error },
 	};
+}
+
+void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error)
+{
+	lockdep_assert_held(&ep->lock);
+	if (ep->dead || !ep->connect_evd)
+		return;
+	dapx_ep_fill_event(ep, node, what, error);
 	dapx_evd_post(ep->connect_evd, node);
+}
+
+/*
+ * The connection is over. The event that reports it comes after the last completion; but a
+ * device that does not flush must not hold it up.
+ */
+void dapx_ep_end(struct dapx_ep *ep, u32 what, int error)
+{
+	lockdep_assert_held(&ep->lock);
+	dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
+	if (ep->dead || !ep->connect_evd)
+		return;
+	dapx_ep_fill_event(ep, &ep->end, what, error);
+	ep->end_by = jiffies + DAPX_DRAIN_TICKS;
+	WRITE_ONCE(ep->end_pending, true);
+	dapx_object_requeue_delayed(&ep->obj, &ep->deadline, DAPX_DRAIN_TICKS);
 }
 
 /* The connection ends by an error. Any context. */
@@ -104,13 +147,11 @@ void dapx_ep_fail(struct dapx_ep *ep)
 		goto out;
 	switch (ep->state) {
 	case DAPX_EP_COMPLETION_PENDING:
-		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
-		dapx_ep_post_event(ep, &ep->end, DAPX_CONNECTION_ACCEPT_ERROR, -ECONNABORTED);
+		dapx_ep_end(ep, DAPX_CONNECTION_ACCEPT_ERROR, -ECONNABORTED);
 		break;
 	case DAPX_EP_CONNECTED:
 	case DAPX_EP_DISCONNECT_PENDING:
-		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
-		dapx_ep_post_event(ep, &ep->end, DAPX_CONNECTION_BROKEN, -EIO);
+		dapx_ep_end(ep, DAPX_CONNECTION_BROKEN, -EIO);
 		break;
 	case DAPX_EP_DISCONNECTED:
 		/* Not news, but the rings may have something to flush. */
@@ -141,9 +182,11 @@ void dapx_ep_check_status(struct dapx_ep *ep, enum dapx_status status)
 /* The device is done with one of its requests or receives. */
 void dapx_ep_completed(struct dapx_ep *ep)
 {
-	if (unlikely(READ_ONCE(ep->dead)) && !atomic_read(&ep->sq.outstanding) &&
-	    !atomic_read(&ep->rq.outstanding))
+	if (unlikely(READ_ONCE(ep->state) == DAPX_EP_DISCONNECTED || READ_ONCE(ep->dead)) &&
+	    !atomic_read(&ep->sq.outstanding) && !atomic_read(&ep->rq.outstanding)) {
 		wake_up(&ep->drained);
+		dapx_ep_try_end(ep);
+	}
 	if (unlikely(READ_ONCE(ep->state) == DAPX_EP_DISCONNECT_PENDING ||
 		     READ_ONCE(ep->peer_left)) &&
 	    dapx_queue_idle(&ep->sq))
@@ -586,9 +629,22 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 	}
 }
 
+/* All that is to be heard of the connection that is over has been delivered. */
+static void dapx_ep_finish(struct dapx_ep *ep)
+{
+	dapx_ep_qp_to_error(ep);
+	dapx_ep_update_modes(ep);
+	dapx_ep_drain(ep);
+	/* Binds that were behind the requests. */
+	flush_work(&ep->work);
+	dapx_ep_update_modes(ep);
+	dapx_ep_post_end(ep);
+}
+
 /* Ends as in a teardown, and begins anew. The endpoint's mutex is held. */
 static void dapx_ep_reinit(struct dapx_ep *ep, const struct dapx_qp *new)
 {
+	dapx_ep_finish(ep);
 	dapx_ep_teardown(ep);
 	if (ep->transport->reset)
 		ep->transport->reset(ep);

@@ -187,6 +187,8 @@ struct dapx_ep {
 	bool answered;			/* ep->lock; the peer accepted: its data are here */
 	bool established;		/* ep->lock; by the CM, and that event is posted */
 	bool peer_left;			/* ep->lock; it ends when all is acknowledged */
+	bool end_pending;		/* ep->lock; @end waits for the last completion ... */
+	unsigned long end_by;		/* ... until then, in jiffies */
 	unsigned long received_at;	/* jiffies, and bit 0; the last message; 0: none */
 	u64 received;			/* messages; by the one who fetches them */
 	atomic_t binds;			/* that wait in @sq, or whose events wait for room */
@@ -215,6 +217,8 @@ void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state);
 void dapx_ep_update_modes(struct dapx_ep *ep);
 void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo);
 void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error);
+void dapx_ep_end(struct dapx_ep *ep, u32 what, int error);
+void dapx_ep_post_end(struct dapx_ep *ep);
 void dapx_ep_fail(struct dapx_ep *ep);
 void dapx_ep_check_status(struct dapx_ep *ep, enum dapx_status status);
 void dapx_ep_completed(struct dapx_ep *ep);

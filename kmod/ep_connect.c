@@ -152,6 +152,8 @@ static bool dapx_ep_connected(struct dapx_ep *ep)
 		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
 		/* Release: who sees this posts its completion behind that event. */
 		smp_store_release(&ep->established, true);
+		/* With the lock: the end of the connection sets it anew. */
+		cancel_delayed_work(&ep->deadline);
 		connected = true;
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
@@ -183,12 +185,10 @@ static bool dapx_ep_disconnected(struct dapx_ep *ep)
 	case DAPX_EP_CONNECTED:
 	case DAPX_EP_DISCONNECT_PENDING:
 	case DAPX_EP_ACTIVE_PENDING:
-		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
-		dapx_ep_post_event(ep, &ep->end, DAPX_CONNECTION_DISCONNECTED, 0);
+		dapx_ep_end(ep, DAPX_CONNECTION_DISCONNECTED, 0);
 		break;
 	case DAPX_EP_COMPLETION_PENDING:
-		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
-		dapx_ep_post_event(ep, &ep->end, DAPX_CONNECTION_ACCEPT_ERROR, 0);
+		dapx_ep_end(ep, DAPX_CONNECTION_ACCEPT_ERROR, 0);
 		break;
 	default:
 		ended = false;
@@ -380,6 +380,12 @@ void dapx_ep_deadline(struct work_struct *work)
 	struct dapx_ep *ep = container_of(to_delayed_work(work), struct dapx_ep, deadline);
 	bool expired = false;
 
+	if (READ_ONCE(ep->end_pending)) {
+		/* Else it was set for something earlier, and is set anew. */
+		if (time_after_eq(jiffies, READ_ONCE(ep->end_by)))
+			dapx_ep_post_end(ep);
+		return;
+	}
 	if (READ_ONCE(ep->peer_left)) {
 		if (dapx_ep_disconnected(ep))
 			dapx_cm_disconnect(ep->cm);

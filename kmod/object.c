@@ -264,6 +264,13 @@ bool dapx_object_queue_delayed(struct dapx_object *obj, struct delayed_work *wor
 	return queue_delayed_work(obj->ctx->user->works, work, delay);
 }
 
+/* Also if it is queued already: then at the new time. */
+void dapx_object_requeue_delayed(struct dapx_object *obj, struct delayed_work *work,
+				 unsigned long delay)
+{
+	mod_delayed_work(obj->ctx->user->works, work, delay);
+}
+
 /* Destroys an object during teardown, even if it has users, and puts the xarray's reference. */
 void dapx_object_destroy(struct dapx_object *obj)
 {

@@ -289,8 +289,10 @@ void dapx_queue_update_mode(struct dapx_queue *q)
 	q->mode = q->ops->mode(q);
 	if (q->mode == DAPX_QUEUE_RUN && (q->faulted || q->corrupt))
 		q->mode = DAPX_QUEUE_FLUSH;
-	if (q->mode == DAPX_QUEUE_FLUSH)
+	if (q->mode == DAPX_QUEUE_FLUSH) {
 		q->limited = false;
+		q->flush_until = READ_ONCE(*q->view.tail);
+	}
 	dapx_queue_set_flags(q, q->busy);
 	spin_unlock_bh(&q->lock);
 }
@@ -704,6 +706,25 @@ bool dapx_queue_idle(struct dapx_queue *q)
 	       (!q->limited || q->head == q->limit);
 	spin_unlock_bh(&q->lock);
 	return idle;
+}
+
+/*
+ * In mode FLUSH: the device has nothing any more, and all that was published before has ended.
+ * Entries that find no slot do not count: they wait for the process to read events.
+ */
+bool dapx_queue_is_flushed(struct dapx_queue *q)
+{
+	bool flushed;
+
+	if (!q->ops)
+		return true;
+	spin_lock_bh(&q->lock);
+	flushed = q->mode == DAPX_QUEUE_FLUSH && !atomic_read(&q->outstanding) &&
+		  (q->corrupt || q->stalled ||
+		   (!q->faulty && list_empty(&q->barriers) &&
+		    (s32)(q->head - q->flush_until) >= 0));
+	spin_unlock_bh(&q->lock);
+	return flushed;
 }
 
 /* The device is done with one request. In softirq, after its completion. */

@@ -209,6 +209,7 @@ struct dapx_queue {
 	u64 taken;			/* entries; read without the lock */
 	u32 limit;
 	bool limited;			/* take nothing from @limit on */
+	u32 flush_until;		/* what was published when mode FLUSH was entered */
 	bool corrupt;			/* the indices were impossible */
 	bool faulted;			/* an entry was */
 	bool stalled;			/* work waits for a free slot */
@@ -251,6 +252,7 @@ void dapx_queue_add_barrier(struct dapx_queue *q, struct dapx_barrier *barrier);
 void dapx_queue_pass_barriers(struct dapx_queue *q);
 void dapx_queue_drop_barriers(struct dapx_queue *q);
 bool dapx_queue_idle(struct dapx_queue *q);
+bool dapx_queue_is_flushed(struct dapx_queue *q);
 struct dapx_slot *dapx_queue_pull(struct dapx_queue *q, enum dapx_status *status, u32 *left);
 void dapx_slot_post(struct dapx_slot *slot);
 void dapx_slot_unpost(struct dapx_slot *slot);

@@ -627,10 +627,14 @@ enum dapx_completion_flags {
  * @DAPX_CONNECTION_ACCEPT_ERROR: the request was accepted, but the connection was not
  *	established
  * @DAPX_CONNECTION_DISCONNECTED: ended by a disconnect of either side
- * @DAPX_CONNECTION_BROKEN: ended by an error; some work in flight may still be flushed after
- *	this event
+ * @DAPX_CONNECTION_BROKEN: ended by an error
  * @DAPX_CONNECTION_TIMED_OUT: no answer in time
  * @DAPX_CONNECTION_UNREACHABLE: there is no route to the address
+ *
+ * DAPX_CONNECTION_DISCONNECTED and DAPX_CONNECTION_BROKEN come after the completions of all
+ * requests and receives that were published before the connection ended, successful or not.
+ * Three exceptions: work requests that stay in their ring because the EVD of their completions
+ * has no room; receives of an SRQ; a device that does not flush within 5 seconds.
  */
 enum dapx_connection_event {
 	DAPX_CONNECTION_ESTABLISHED = 1,
@@ -1429,10 +1433,10 @@ enum dapx_disconnect_flags {
  * @ep: handle
  * @__reserved: Must be 0
  *
- * An event reports the end. The call has no effect in DISCONNECTED, nor in DISCONNECT_PENDING
- * unless it is abrupt. It returns at once, with one exception: rxe completes a receive before
- * it acknowledges it, so an abrupt disconnect over rxe may wait for 20 ms after a recent
- * receive.
+ * An event reports the end, after the last completion. The call has no effect in DISCONNECTED,
+ * nor in DISCONNECT_PENDING unless it is abrupt. It returns at once, with one exception: rxe
+ * completes a receive before it acknowledges it, so an abrupt disconnect over rxe may wait for
+ * 20 ms after a recent receive.
  *
  * The peer stays connected until its requests are acknowledged, a quarter of a second at
  * most: the last messages that were received here may not have been acknowledged yet. iWARP
@@ -1454,9 +1458,12 @@ struct dapx_ep_disconnect {
  * @ep: handle, DISCONNECTED (or UNCONNECTED: no effect)
  * @out_qp_num: the new queue pair's number
  *
+ * Waits until the device has flushed the endpoint's work, 5 seconds at most. The event that
+ * reports the end of the connection is delivered before the call returns.
+ *
  * Both rings are empty afterwards, with head and tail where tail was. Events that are in
- * an EVD ring stay there. Completions that were not in one yet are lost; consider their
- * work requests as flushed.
+ * an EVD ring stay there. Events that were not in one yet are lost; consider work requests
+ * that have no completion as flushed.
  */
 struct dapx_ep_reset {
 	__u32 size;

@@ -55,6 +55,7 @@ bool silent;		/* who ended it has returned */
 mtype mode;
 byte head, tail, limit;
 bool limited;
+byte flush_until;
 byte outstanding;
 bool slot_free;
 bool stalled;
@@ -82,6 +83,7 @@ bool cm_disconnect;	/* it was asked to */
 /* Where its events go. */
 bool evd_lock;
 byte outcomes, ends;	/* events of the connection */
+bool end_pending;	/* the last one waits for the last completion */
 byte ended;		/* enders that returned */
 
 #define ep_touch assert(refs > 0)
@@ -172,6 +174,30 @@ inline dapx_queue_run()
 	atomic { dapx_queue_run_locked() }
 }
 
+/* That all has ended which was published before is looked at in more than one place at once. */
+inline dapx_ep_post_end()
+{
+	if
+	:: end_pending ->
+		assert(req[0] != DEVICE && req[0] != HANDLER && req[1] != DEVICE && req[1] != HANDLER);
+		end_pending = false;
+		dapx_ep_post_event(ends)
+	:: else
+	fi
+}
+
+inline dapx_ep_try_end()
+{
+	if
+#ifndef WITHOUT_dapx_ep_try_end__dapx_queue_is_flushed /* in ENDS */
+	:: mode == FLUSH && outstanding == 0 && (stalled || head >= flush_until) -> dapx_ep_post_end()
+	:: else
+#else
+	:: true -> dapx_ep_post_end()
+#endif
+	fi
+}
+
 inline dapx_ep_update_modes()
 {
 	atomic {
@@ -181,17 +207,26 @@ inline dapx_ep_update_modes()
 		:: else ->
 			if
 			:: state == CONNECTED || state == DISCONNECT_PENDING -> mode = RUN
-			:: state == DISCONNECTED -> mode = FLUSH; limited = false
+			:: state == DISCONNECTED -> mode = FLUSH; limited = false; flush_until = tail
 			:: else -> mode = HOLD
 			fi
 		fi;
-		dapx_queue_run_locked()
+		dapx_queue_run_locked();
+		dapx_ep_try_end()
 	}
 }
 
 inline dapx_ep_completed()
 {
-	ep_touch;
+	atomic {
+		ep_touch;
+#ifndef WITHOUT_dapx_ep_completed__dapx_ep_try_end /* in ENDS */
+		if
+		:: (state == DISCONNECTED || dead) && outstanding == 0 -> dapx_ep_try_end()
+		:: else
+		fi
+#endif
+	}
 	if
 	:: state == DISCONNECT_PENDING && idle -> dapx_ep_queue(todo_disconnect)
 	:: else
@@ -211,6 +246,15 @@ inline dapx_ep_qp_to_error()
 
 /* --------------------------------------------------------------------- state */
 
+inline dapx_ep_end()
+{
+	state = DISCONNECTED;
+	if
+	:: !dead -> end_pending = true
+	:: else
+	fi
+}
+
 inline dapx_ep_fail()
 {
 	atomic {
@@ -221,8 +265,7 @@ inline dapx_ep_fail()
 			if
 			:: state == COMPLETION_PENDING || state == CONNECTED ||
 			   state == DISCONNECT_PENDING ->
-				state = DISCONNECTED;
-				dapx_ep_post_event(ends);
+				dapx_ep_end();
 				todo_break = true;
 				work_queued = true
 			:: state == DISCONNECTED ->
@@ -285,8 +328,7 @@ inline dapx_ep_disconnected(did)
 		      state == ACTIVE_PENDING || state == COMPLETION_PENDING;
 		if
 		:: did ->
-			state = DISCONNECTED;
-			dapx_ep_post_event(ends)
+			dapx_ep_end()
 		:: else
 		fi
 	}
@@ -545,12 +587,25 @@ inline dapx_ep_free(ok, t)
 #endif
 }
 
+inline dapx_ep_finish()
+{
+	dapx_ep_qp_to_error();
+	dapx_ep_update_modes();
+#ifndef WITHOUT_dapx_ep_finish__dapx_ep_drain /* in ENDS */
+	dapx_ep_drain();
+#endif
+	!work_queued && !work_runs;
+	dapx_ep_update_modes();
+	atomic { dapx_ep_post_end() }
+}
+
 /* dapx_cmd_ep_reset() and dapx_ep_reinit() */
 inline dapx_ep_reinit(t)
 {
 	lock(mutex);
 	if
 	:: !dead && state == DISCONNECTED ->
+		dapx_ep_finish();
 		dapx_ep_teardown(t);
 		d_step {
 			/* dapx_queue_reset(), dapx_ep_install_qp() */
@@ -1010,6 +1065,8 @@ init
 	:: refs == 0 -> assert(!published && !qp_there && !cq_there && !id_there && cm_refs == 0)
 	:: else -> assert(refs == 1 && published && !ctx_dead)
 	fi;
+	/* The end of a connection is reported. */
+	assert(refs == 0 || !end_pending || scene == STALLS);
 	/* A graceful end comes, unless the peer keeps a request. */
 	assert(refs == 0 || state != DISCONNECT_PENDING || scene == STALLS);
 	for (i : 0 .. REQUESTS - 1) {

@@ -857,6 +857,108 @@ TEST_F(ep, abrupt)
 	}
 }
 
+/* With one EVD for all that it reports, in the order in which it reports it. */
+static int make_with_one_evd(struct host *host, struct ep *ep)
+{
+	struct dapx_ep_create cmd;
+
+	ep_usual(host, &cmd);
+	cmd.request_evd = host->conn.handle;
+	cmd.recv_evd = host->conn.handle;
+	return ep_make(host, &cmd, ep);
+}
+
+/* @work completions of an endpoint, then the end of its connection, then nothing. */
+static int expect_end_after_work(struct evd *evd, unsigned int work, __u32 what)
+{
+	struct dapx_event event;
+	unsigned int i;
+
+	for (i = 0; i < work; i++) {
+		if (evd_next(evd, &event, PATIENCE_MS))
+			return -1;
+		if (event.type != DAPX_EVENT_COMPLETION)
+			return because("event %u of type %u, what %u, came after %u completions of %u",
+				       event.handle, event.type,
+				       event.connection.what, i, work);
+	}
+	if (evd_next(evd, &event, PATIENCE_MS))
+		return -1;
+	if (event.type != DAPX_EVENT_CONNECTION ||
+	    event.connection.what != what)
+		return because("event of type %u, what %u after all completions",
+			       event.type, event.connection.what);
+	return evd_quiet(evd);
+}
+
+/* However a connection ends, the event that says so is its last. */
+TEST_F(ep, end_comes_last)
+{
+	enum { ABRUPT, GRACEFUL, BY_PEER, BROKEN, BY_RESET, WAYS };
+	unsigned int way, i;
+	struct ep ea;
+
+	OK(make_with_one_evd(&self->a, &ea));
+	for (way = 0; way < WAYS; way++) {
+		__u32 what = DAPX_CONNECTION_DISCONNECTED;
+		unsigned int work = 0;
+
+		TH_LOG("way %u", way);
+		OK(connect_cm(&ea, &self->eb));
+		evd_drain(&self->a.conn);
+		for (i = 0; i < EP_DEPTH / 2; i++, work++)
+			OK(ep_recv(&ea, i, TARGET, 8));
+		/* The peer has nothing to put these in. */
+		for (i = 0; way != GRACEFUL && i < EP_DEPTH; i++, work++)
+			OK(ep_send(&ea, EP_DEPTH + i, 0, 8));
+		if (way == BY_PEER) {
+			DISCONNECT(&self->eb, DAPX_DISCONNECT_ABRUPT);
+		} else if (way == BROKEN) {
+			OK(ep_push_recv(&ea, &(struct dapx_recv_wr){
+					.flags = 1 }, NULL));
+			work++;
+			test_cmd(doorbell, self->a.fd, .handle = ea.handle,
+				 .flags = DAPX_DOORBELL_RECV);
+			what = DAPX_CONNECTION_BROKEN;
+		} else {
+			DISCONNECT(&ea, way == GRACEFUL ? 0 :
+					DAPX_DISCONNECT_ABRUPT);
+		}
+		if (way == BY_RESET)
+			test_cmd(ep_reset, self->a.fd, .ep = ea.handle);
+		OK(expect_end_after_work(&self->a.conn, work, what));
+		/* The last way has reset one of them. */
+		if (way != BY_RESET)
+			OK(disconnect_reset(&ea, &self->eb));
+	}
+}
+
+/* Events that nobody reads do not hold up the one that the connection has ended. */
+TEST_F(ep, end_with_a_full_evd)
+{
+	struct dapx_ep_create cmd;
+	struct evd small;
+	unsigned int i;
+	struct ep ea;
+
+	OK(evd_make(self->a.fd, 1, 0, &small));
+	ep_usual(&self->a, &cmd);
+	cmd.request_evd = small.handle;
+	cmd.attr.send_depth = 4;
+	OK(ep_make(&self->a, &cmd, &ea));
+	OK(connect_cm(&ea, &self->eb));
+	/* Four slots: one event in the ring, four that wait, and three requests that wait. */
+	for (i = 0; i < 4; i++)
+		OK(ep_send(&ea, i, 0, 8));
+	DISCONNECT(&ea, DAPX_DISCONNECT_ABRUPT);
+	for (i = 4; i < 8; i++)
+		OK(ep_send(&ea, i, 0, 8));
+	EXPECT_GONE(&ea, &self->a.conn);
+	for (i = 0; i < 8; i++)
+		OK(expect_completion(&small, i, DAPX_STATUS_FLUSHED, NULL));
+	OK(evd_quiet(&small));
+}
+
 /* A peer that leaves may still acknowledge; on rxe even what it took before. */
 TEST_F(ep, acknowledged_after_the_disconnect)
 {
