@@ -273,13 +273,13 @@ int dapx_cmd_xrc_qp_accept(struct dapx_ucmd *ucmd)
 		return PTR_ERR(cm);
 	}
 
-	/* Neither cm->xrc nor cm->candidate changes. */
 	ret = -EBADFD;
 	if (READ_ONCE(cm->state) == DAPX_CM_REQUEST && !cm->xrc)
 		ret = -EPROTO;
-	else if (!cm->candidate)
+	else
 		claimed = dapx_cm_claim_request(cm);
-	if (claimed)
+	/* A claimed request gets no candidate any more. */
+	if (claimed && !cm->candidate)
 		ret = dapx_xrc_qp_take_request(qp, cm, cmd);
 	dapx_xrc_qp_unlock(xrcd);
 	if (!ret)
