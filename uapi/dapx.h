@@ -1196,7 +1196,7 @@ struct dapx_ep_create {
  * @out_recv_ring: as from DAPX_EP_CREATE
  * @out_reject_reason: after DAPX_CONNECTION_PEER_REJECTED and _NON_PEER_REJECTED: the
  *	reason code of the peer's connection manager, see the InfiniBand specification
- *	(28: its consumer); over iWARP an errno
+ *	(28: its consumer); over iWARP the driver's errno (siw: ECONNRESET for its consumer)
  * @out_rd_atomic: reads and atomics in flight as initiator, as negotiated with the peer;
  *	0 while not connected. iWARP: as requested
  * @out_dest_rd_atomic: the same as responder
