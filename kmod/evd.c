@@ -11,11 +11,11 @@
 
 #include "queue.h"
 
-/* The word by which the process arms the eventfd, on a line of its own. */
+/* The word with which the process arms the eventfd has a cache line of its own. */
 #define DAPX_EVD_ARM_OFF DAPX_RING_CONTROL_SIZE
 #define DAPX_EVD_ENTRIES_OFF (DAPX_EVD_ARM_OFF + DAPX_RING_LINE)
 
-/* So many events are moved or dropped at a time: interrupts are off meanwhile. */
+/* Events that are moved or dropped at a time, as interrupts are off meanwhile. */
 #define DAPX_EVD_BATCH 64
 
 void dapx_event_source_init(struct dapx_event_source *source, struct dapx_object *owner,
@@ -27,10 +27,13 @@ void dapx_event_source_init(struct dapx_event_source *source, struct dapx_object
 	source->last = &source->first;
 }
 
-/* Events that the process has not consumed; more than the depth if it wrote nonsense. */
+/*
+ * Returns the number of events that the process has not consumed. It exceeds the depth if the
+ * process wrote nonsense to the indices.
+ */
 static u32 dapx_evd_count(struct dapx_evd *evd)
 {
-	/* Acquire: its reads of the entries are over before they are overwritten. */
+	/* Acquire: the process has read the entries before they are overwritten. */
 	return evd->tail - smp_load_acquire(evd->view.head);
 }
 
@@ -52,7 +55,10 @@ static void dapx_evd_node_gone(struct dapx_event_node *node)
 		node->source->gone(node);
 }
 
-/* Whether the process left the indices possible; if not, the EVD is out of service. */
+/*
+ * Returns whether the indices, which the process can write, are possible. If not, the EVD goes
+ * out of service.
+ */
 static bool dapx_evd_sane(struct dapx_evd *evd)
 {
 	if (!evd->corrupt && dapx_evd_count(evd) > evd->view.depth) {
@@ -78,7 +84,7 @@ static void dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
 	dapx_evd_node_gone(node);
 }
 
-/* The node waits for room, behind all others of the EVD, so behind those of its source. */
+/* The node waits for room, after all other nodes of the EVD, and so after those of its source. */
 static void dapx_evd_enlist(struct dapx_evd *evd, struct dapx_event_node *node)
 {
 	list_add_tail(&node->entry, &evd->backlog);
@@ -87,7 +93,10 @@ static void dapx_evd_enlist(struct dapx_evd *evd, struct dapx_event_node *node)
 	node->source->last = &node->next;
 }
 
-/* The first of its source: what goes is the first of the EVD, or of a source. */
+/*
+ * The node must be the first of its source. It is: nodes are removed from the front of the
+ * EVD's list, or of a source's.
+ */
 static void dapx_evd_delist(struct dapx_event_node *node)
 {
 	struct dapx_event_source *source = node->source;
@@ -98,7 +107,10 @@ static void dapx_evd_delist(struct dapx_event_node *node)
 		source->last = &source->first;
 }
 
-/* Moves what waits into the ring, as far as there is room. Returns whether some is left to move. */
+/*
+ * Moves waiting events into the ring while there is room, up to a batch. Returns whether more
+ * could be moved.
+ */
 static bool dapx_evd_flush_some(struct dapx_evd *evd)
 {
 	struct dapx_event_node *node;
@@ -118,7 +130,10 @@ static bool dapx_evd_flush_some(struct dapx_evd *evd)
 	return n == DAPX_EVD_BATCH && !list_empty(&evd->backlog);
 }
 
-/* The same with all that there is room for, in a command. Gives the lock up in between. */
+/*
+ * Moves all waiting events for which there is room. For commands: the lock is dropped in
+ * between.
+ */
 static void dapx_evd_flush(struct dapx_evd *evd, unsigned long *flags)
 {
 	while (dapx_evd_flush_some(evd) && !fatal_signal_pending(current)) {
@@ -130,14 +145,14 @@ static void dapx_evd_flush(struct dapx_evd *evd, unsigned long *flags)
 
 static void dapx_evd_wake(struct dapx_evd *evd)
 {
-	/* The waiter is queued before it looks at the ring for the last time. */
+	/* A waiter queues itself before it looks at the ring for the last time. */
 	if (wq_has_sleeper(&evd->wait))
 		wake_up_all(&evd->wait);
 }
 
 /*
- * An event is on its way, and may be here before a thread that sleeps is awake: so it may
- * begin to wake. If it is there first, it goes back to sleep. Any context.
+ * A completion is about to be delivered. Waking a sleeping thread takes longer than that, so
+ * the wake-up begins here. If the thread looks too early, it goes back to sleep. Any context.
  */
 void dapx_evd_expect(struct dapx_evd *evd)
 {
@@ -149,7 +164,10 @@ static u32 *dapx_evd_arm_word(const struct dapx_ring *ring)
 	return ring->va + DAPX_EVD_ARM_OFF;
 }
 
-/* An event is there: in the ring, or in the backlog, which the flags tell of. */
+/*
+ * Signals the eventfd for an event that is in the ring, or in the backlog, which the ring's
+ * flags report.
+ */
 static void dapx_evd_signal(struct dapx_evd *evd)
 {
 	u32 *armed;
@@ -160,19 +178,19 @@ static void dapx_evd_signal(struct dapx_evd *evd)
 	if (evd->eventfd_once) {
 		armed = dapx_evd_arm_word(evd->ring);
 		/*
-		 * The process arms, then looks for events; we show the event, then look
-		 * whether it armed. One of us sees the other.
+		 * The process arms, then looks for events; the module publishes the event, then
+		 * looks whether the process armed. At least one of them sees the other's write.
 		 */
 		smp_mb();
 		if (!READ_ONCE(*armed))
 			return;
-		/* Before the signal: whoever hears it may arm again at once. */
+		/* Before the signal, as a process that is signalled may arm again at once. */
 		WRITE_ONCE(*armed, 0);
 	}
 	eventfd_signal(evd->eventfd);
 }
 
-/* With evd->lock. A node that waits for room already stays where it is. */
+/* With evd->lock. A node that is already waiting for room keeps its place. */
 static void dapx_evd_post_locked(struct dapx_evd *evd, struct dapx_event_node *node)
 {
 	if (node->pending)
@@ -189,8 +207,8 @@ static void dapx_evd_post_locked(struct dapx_evd *evd, struct dapx_event_node *n
 		dapx_evd_enlist(evd, node);
 		dapx_evd_update_flags(evd);
 		/*
-		 * The process moves the head, then reads the flags; we write the flags,
-		 * then read the head. One of us sees the other.
+		 * The process moves the head, then reads the flags; the module writes the
+		 * flags, then reads the head. At least one of them sees the other's write.
 		 */
 		smp_mb();
 		dapx_evd_flush_some(evd);
@@ -200,8 +218,8 @@ static void dapx_evd_post_locked(struct dapx_evd *evd, struct dapx_event_node *n
 }
 
 /*
- * Delivers an event, now or when there is room. The node belongs to the EVD until
- * its gone() is called.
+ * Delivers an event, now or when there is room. The EVD owns the node until it calls the
+ * source's gone().
  */
 void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
 {
@@ -214,8 +232,8 @@ void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
 }
 
 /*
- * Delivers an asynchronous event. While one of this node waits for room, later ones are
- * folded into it: it then tells of the last.
+ * Delivers an asynchronous event. If the node is still waiting for room, it then reports the
+ * latest event, and the earlier one is dropped.
  */
 void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
 			 const struct dapx_event *event)
@@ -230,7 +248,7 @@ void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
 	dapx_evd_wake(evd);
 }
 
-/* Drops some of what waits for room. Returns whether some is left. */
+/* Drops a batch of waiting events. Returns whether some may be left. */
 static bool dapx_evd_drop_some(struct dapx_evd *evd, struct dapx_event_source *source)
 {
 	struct dapx_event_node *node;
@@ -250,8 +268,8 @@ static bool dapx_evd_drop_some(struct dapx_evd *evd, struct dapx_event_source *s
 }
 
 /*
- * Drops what waits for room of a source that posts no more, or of all (NULL) in an EVD that
- * takes no more.
+ * Drops the waiting events of a source that posts no more, or those of all sources (@source
+ * NULL) if the EVD is dead.
  */
 void dapx_evd_drop(struct dapx_evd *evd, struct dapx_event_source *source)
 {
@@ -279,7 +297,7 @@ static int dapx_evd_doorbell(struct dapx_object *obj, u32 doorbells)
 	dapx_evd_flush(evd, &flags);
 	ret = dapx_evd_sane(evd) ? 0 : -EBADMSG;
 	spin_unlock_irqrestore(&evd->lock, flags);
-	/* What went in may be what another thread waits for. */
+	/* Another thread may wait for the events that were moved into the ring. */
 	dapx_evd_wake(evd);
 	return ret;
 }
@@ -302,7 +320,7 @@ void dapx_evd_add_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source)
 	mutex_unlock(&evd->lazy_lock);
 }
 
-/* When this returns, fetch() is not running, and not called any more. */
+/* When this returns, fetch() is not running, and is not called again. */
 void dapx_evd_del_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source)
 {
 	mutex_lock(&evd->lazy_lock);
@@ -311,13 +329,16 @@ void dapx_evd_del_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source)
 	mutex_unlock(&evd->lazy_lock);
 }
 
-/* Whether somebody wants to hear of each event, solicited or not. */
+/*
+ * Returns whether a thread waits for any event, or an eventfd is set: then solicited events
+ * alone are not enough.
+ */
 bool dapx_evd_wants_any(struct dapx_evd *evd)
 {
 	return atomic_read(&evd->any_waiters) || READ_ONCE(evd->eventfd);
 }
 
-/* What was delivered so far wakes those who wait for solicited events. */
+/* Events that were delivered so far wake threads that wait for solicited events. */
 void dapx_evd_wake_solicited(struct dapx_evd *evd)
 {
 	unsigned long flags;
@@ -486,7 +507,10 @@ const struct dapx_object_class dapx_evd_class = {
 	.fill = dapx_evd_fill,
 };
 
-/* What ends a wait; 1: go on waiting. @count is valid in any case. */
+/*
+ * Returns 0 or an error if the wait is over, or 1 to go on waiting. @cmd->out_events is set in
+ * any case.
+ */
 static int dapx_evd_wait_done(struct dapx_evd *evd, struct dapx_evd_wait *cmd)
 {
 	unsigned long flags;
@@ -505,7 +529,7 @@ static int dapx_evd_wait_done(struct dapx_evd *evd, struct dapx_evd_wait *cmd)
 	if (!sane)
 		return -EBADMSG;
 	if (cmd->flags & DAPX_WAIT_SOLICITED) {
-		/* Behind the head: consumed already. */
+		/* Before the head, the event has been consumed. */
 		if (solicited && solicited <= count)
 			return 0;
 	} else if (count >= cmd->threshold) {
@@ -545,8 +569,8 @@ int dapx_cmd_evd_wait(struct dapx_ucmd *ucmd)
 	deadline = cmd->deadline > KTIME_MAX ? KTIME_MAX : ns_to_ktime(cmd->deadline);
 
 	/*
-	 * Sleeps outside of the context, which can end then: the EVD's memory stays,
-	 * and its death is an event like others.
+	 * The thread sleeps outside of the context, so that the context can be torn down. The
+	 * memory of the EVD stays, and its destruction wakes the thread.
 	 */
 	dapx_context_leave(ucmd);
 	for (;;) {
@@ -600,9 +624,9 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 		goto out;
 
 	/*
-	 * From the decision to the switch nothing goes into the ring, so that it can be copied
-	 * without the lock. Between them the caller is told: one that cannot be keeps the old
-	 * ring.
+	 * From here until the switch no event enters the ring, so it can be copied without the
+	 * lock. The response is written before the switch: if that fails, the process keeps the
+	 * old ring.
 	 */
 	spin_lock_irqsave(&evd->lock, flags);
 	old = evd->view;
@@ -626,7 +650,7 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 
 	spin_lock_irqsave(&evd->lock, flags);
 	evd->frozen = false;
-	/* Fewer, where the process went on reading; more are not in the copy. */
+	/* The process may have read on, so fewer may be left. More would not be in the copy. */
 	left = dapx_evd_count(evd);
 	if (!ret && dapx_evd_sane(evd) && left <= count) {
 		*view.head = tail - left;
@@ -668,7 +692,7 @@ int dapx_cmd_evd_eventfd(struct dapx_ucmd *ucmd)
 	if (cmd->fd != -1) {
 		eventfd = eventfd_ctx_fdget(cmd->fd);
 		if (IS_ERR(eventfd)) {
-			/* Not a descriptor, or not one of an eventfd. */
+			/* It is not a descriptor, or not one of an eventfd. */
 			ret = -EINVAL;
 			goto out;
 		}
@@ -710,7 +734,7 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 		return PTR_ERR(evd);
 	node.event.user_data = evd->obj.user_data;
 
-	/* Events that wait for room go first. */
+	/* Waiting events come first. */
 	spin_lock_irqsave(&evd->lock, flags);
 	dapx_evd_flush(evd, &flags);
 	if (evd->dead) {

@@ -2,22 +2,21 @@
 /*
  * dapx: rings of work, which a process fills and the module empties
  *
- * An entry is copied once, into memory that the process cannot reach, and all
- * that is done is done with the copy. It needs a slot, which it keeps until its
- * completion is in an EVD's ring.
+ * The module copies each entry once, into memory that the process cannot reach, and uses only
+ * the copy. An entry needs a slot, which it keeps until its completion is in an EVD's ring.
  *
- * Doorbells: when so much is in flight that the device has enough to do, the ring
- * says BUSY until it has nearly nothing left. Whoever publishes work then may go
- * on: each completion looks at the ring again, and the one after which BUSY ends
- * looks once more after it said so. A single request, or a few, never wait.
+ * Doorbells: while so much is in flight that the device has enough to do, the ring is marked
+ * BUSY, and the process need not ring after it publishes. Each completion then makes the module
+ * read the ring again, and the one that ends BUSY makes it read the ring once more after the
+ * mark is cleared. A single request, or a few, never wait.
  *
- * Small requests may be done before the process publishes the next one, so that
- * little is ever in flight. But a process with unread events is not waiting for
- * these requests: then a single one is enough for BUSY. With many of them unread, BUSY
- * outlasts the last completion by as long as the device was busy, DAPX_BUSY_DEFER_MAX at the
- * most. A timer then looks at what was published meanwhile, and the device gets it in
- * one go. With few, these may be all that the process had under way: it would wait for
- * the timer.
+ * Small requests may complete before the process publishes the next one, so that little is ever
+ * in flight. But a process with unread events is not waiting for these requests: then a single
+ * request in flight is enough for BUSY. If many events are unread, BUSY stays set after the
+ * last completion for as long as the device was busy, but no longer than DAPX_BUSY_DEFER_MAX.
+ * Then a timer reads the ring, and the device gets in one go what was published meanwhile. If
+ * few are unread, these may be all requests that the process had in flight, and it would wait
+ * for the timer.
  */
 #include <linux/hrtimer.h>
 #include <linux/slab.h>
@@ -25,12 +24,12 @@
 #include "ep.h"
 #include "trace.h"
 
-/* So many times the ring's depth is taken in a row; more is left to another context. */
+/* In one run, entries are taken up to this multiple of the ring's depth. A work takes the rest. */
 #define DAPX_RUN_ROUNDS 2
-/* So many entries are taken at a time: softirqs are off meanwhile. */
+/* Entries that are taken at a time, as softirqs are off meanwhile. */
 #define DAPX_RUN_BATCH 64
 
-/* Events that a process leaves unread while it goes on publishing. */
+/* Unread events from which on a process is considered to lag behind. */
 #define DAPX_LAG 4
 #define DAPX_FAR_LAG 16
 
@@ -84,7 +83,7 @@ enum dapx_status dapx_wc_status(enum ib_wc_status status)
 /* The device refused what was found valid. */
 enum dapx_status dapx_post_status(int error)
 {
-	/* Anything else than EINVAL is a queue pair that is not in service. */
+	/* Any other error means that the queue pair is not in service. */
 	return error == -EINVAL ? DAPX_STATUS_LOCAL_OPERATION : DAPX_STATUS_FLUSHED;
 }
 
@@ -93,7 +92,10 @@ static void dapx_slot_free(struct dapx_slot *slot)
 	struct dapx_queue *q = slot->q;
 
 	atomic_inc(&q->slots_freed);
-	/* A full barrier: either we see that the queue is stalled, or it sees the slot. */
+	/*
+	 * llist_add() is a full barrier: either this sees that the queue is stalled, or
+	 * dapx_slot_get() sees the slot.
+	 */
 	llist_add(&slot->free, &q->free);
 	if (READ_ONCE(q->stalled))
 		q->ops->kick(q);
@@ -122,14 +124,14 @@ static struct dapx_slot *dapx_slot_get(struct dapx_queue *q)
 }
 
 /*
- * A completion of a slot that the device does not have. siw makes such: when a
- * connection breaks among reads, it completes some of them twice.
+ * The handler of completions for slots that are not at the device. siw makes such completions:
+ * when a connection breaks, it completes some reads twice.
  */
 static void dapx_slot_stray(struct ib_cq *cq, struct ib_wc *wc)
 {
 }
 
-/* Before it is posted: the completion may come before the post returns. */
+/* Called before the request is posted, as its completion may come before the post returns. */
 void dapx_slot_post(struct dapx_slot *slot)
 {
 	WRITE_ONCE(slot->cqe.done, slot->q->ops->done);
@@ -143,7 +145,7 @@ void dapx_slot_unpost(struct dapx_slot *slot)
 	atomic_dec(&slot->q->outstanding);
 }
 
-/* First thing in ops->done(). The completions of a queue pair come one by one. */
+/* The first call of ops->done(). The completions of a queue pair are handled one by one. */
 void dapx_slot_returned(struct dapx_slot *slot)
 {
 	WRITE_ONCE(slot->cqe.done, dapx_slot_stray);
@@ -237,7 +239,7 @@ void dapx_queue_exit(struct dapx_queue *q)
 	q->slots = NULL;
 }
 
-/* The device has nothing, and no event waits: the ring starts anew, empty. */
+/* Restarts the ring, empty. Nothing is at the device, and no event waits. */
 void dapx_queue_reset(struct dapx_queue *q)
 {
 	u32 i;
@@ -261,7 +263,10 @@ void dapx_queue_reset(struct dapx_queue *q)
 	spin_unlock_bh(&q->lock);
 }
 
-/* With the lock. All that was taken from the ring has ended, and no event of it waits. */
+/*
+ * With the lock. Returns whether all entries that were taken have completed, and no event of
+ * them waits.
+ */
 bool dapx_queue_all_ended(struct dapx_queue *q)
 {
 	lockdep_assert_held(&q->lock);
@@ -280,7 +285,7 @@ static void dapx_queue_set_flags(struct dapx_queue *q, bool busy)
 	WRITE_ONCE(*q->view.flags, flags);
 }
 
-/* The mode follows from the owner's state, which was changed before this call. */
+/* Derives the mode from the owner's state, which the caller has changed. */
 void dapx_queue_update_mode(struct dapx_queue *q)
 {
 	if (!q->ops)
@@ -297,7 +302,10 @@ void dapx_queue_update_mode(struct dapx_queue *q)
 	spin_unlock_bh(&q->lock);
 }
 
-/* Ends a request; without an EVD, or for success that nobody asked for, silently. */
+/*
+ * Completes a request. There is no event if there is no EVD, or if the request succeeded and
+ * did not ask for one.
+ */
 void dapx_queue_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status)
 {
 	slot->node.event.completion.status = status;
@@ -308,12 +316,15 @@ void dapx_queue_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx
 		dapx_slot_free(slot);
 }
 
-/* Moves the head on; the owner has what it needs of the entry. */
+/* Copies the entry at the head, hands it to the owner, and moves the head. */
 static enum dapx_status dapx_queue_copy(struct dapx_queue *q, struct dapx_slot *slot)
 {
 	enum dapx_status status = DAPX_STATUS_FLUSHED;
 
-	/* Once, then only the copy is looked at: the process may write on. */
+	/*
+	 * The entry is copied once, and only the copy is used: the process may still write to
+	 * the entry.
+	 */
 	memcpy(q->copy, dapx_ring_entry(&q->view, q->head), q->view.stride);
 	barrier();
 	q->ops->prepare(q, slot);
@@ -322,7 +333,7 @@ static enum dapx_status dapx_queue_copy(struct dapx_queue *q, struct dapx_slot *
 	trace_dapx_post(q->obj, q->head, slot->node.event.completion.wr_id, status);
 	q->head++;
 	WRITE_ONCE(q->taken, q->taken + 1);
-	/* Release: the copy is made before the process may write the next entry here. */
+	/* Release: the copy is complete before the process may reuse the entry. */
 	smp_store_release(q->view.head, q->head);
 	return status;
 }
@@ -337,7 +348,7 @@ static void dapx_queue_take(struct dapx_queue *q, struct dapx_slot *slot)
 		dapx_queue_complete(slot, q->ops->evd(q), status);
 		return;
 	}
-	/* Its completion comes behind those of the requests before it. */
+	/* It completes after the requests before it. */
 	slot->node.event.completion.status = status;
 	q->faulty = slot;
 	q->faulted = true;
@@ -349,7 +360,7 @@ static struct dapx_barrier *dapx_queue_first_barrier(struct dapx_queue *q)
 	return list_first_entry_or_null(&q->barriers, struct dapx_barrier, entry);
 }
 
-/* All that is before @index is done. */
+/* Returns whether all entries before @index are done. */
 static bool dapx_queue_at(struct dapx_queue *q, u32 index)
 {
 	return q->head == index && !q->passing && !q->faulty &&
@@ -364,17 +375,20 @@ static bool dapx_queue_at_barrier(struct dapx_queue *q)
 	return barrier && dapx_queue_at(q, barrier->index);
 }
 
-/* How a barrier ends here. What was before it may have failed a moment ago: the mode lags. */
+/*
+ * The status with which a barrier completes now. The owner is asked as well, since an entry
+ * before the barrier may just have failed, and q->mode follows later.
+ */
 static enum dapx_status dapx_queue_pass_status(struct dapx_queue *q)
 {
 	return q->mode == DAPX_QUEUE_RUN && q->ops->mode(q) == DAPX_QUEUE_RUN ?
 	       DAPX_STATUS_SUCCESS : DAPX_STATUS_FLUSHED;
 }
 
-/* What is published, from the shadow head on, and may be taken. */
+/* Returns up to which index published entries may be taken. */
 static u32 dapx_queue_tail(struct dapx_queue *q)
 {
-	/* Acquire: the entries before it are read after it. */
+	/* Acquire: the index is read before the entries. */
 	u32 tail = smp_load_acquire(q->view.tail);
 	struct dapx_barrier *barrier;
 
@@ -388,7 +402,7 @@ static u32 dapx_queue_tail(struct dapx_queue *q)
 	return tail;
 }
 
-/* The process has this many events to read of what it published. */
+/* Returns whether the process has left this many events unread in the EVD of its completions. */
 static bool dapx_queue_consumer_lags(struct dapx_queue *q, u32 events)
 {
 	struct dapx_evd *evd = q->ops->evd(q);
@@ -396,19 +410,19 @@ static bool dapx_queue_consumer_lags(struct dapx_queue *q, u32 events)
 	return evd && READ_ONCE(evd->unread) >= events;
 }
 
-/* Whether what is published from now on is looked at without a doorbell. */
+/* Returns whether the ring will be read again without a doorbell. */
 static bool dapx_queue_will_rerun(struct dapx_queue *q)
 {
 	u32 outstanding = atomic_read(&q->outstanding);
 
-	/* When an event finds room. */
+	/* It will be when an event finds room. */
 	if (q->stalled)
 		return true;
 	if (q->mode == DAPX_QUEUE_HOLD)
 		return q->ops->hold_is_busy;
 	if (q->mode != DAPX_QUEUE_RUN)
 		return false;
-	/* When it is passed. */
+	/* It will be when the barrier completes. */
 	if (!list_empty(&q->barriers))
 		return true;
 	if (outstanding >= (q->busy ? q->busy_until : q->busy_from))
@@ -427,7 +441,7 @@ static bool dapx_queue_will_rerun(struct dapx_queue *q)
 	return q->busy_deferred;
 }
 
-/* Returns whether a fault came to light. @more: to be called again. */
+/* Returns whether a fault was found. @more is set if the caller has to call again. */
 static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
 {
 	bool fault = false, busy;
@@ -489,14 +503,15 @@ static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
 		if (busy)
 			return fault;
 		/*
-		 * The process publishes, then reads the flags; we wrote the flags, now
-		 * read what is published. One of us sees the other.
+		 * The process publishes, then reads the flags; the module has written the
+		 * flags, and now reads what is published. At least one of them sees the other's
+		 * write.
 		 */
 		smp_mb();
 	}
 }
 
-/* Looks at the ring. EBADMSG: its indices are impossible. */
+/* Reads the ring, and takes what was published. EBADMSG: the indices are impossible. */
 int dapx_queue_run(struct dapx_queue *q)
 {
 	bool fault = false, corrupt, more, may_stay;
@@ -508,7 +523,10 @@ int dapx_queue_run(struct dapx_queue *q)
 	do {
 		spin_lock_bh(&q->lock);
 		fault |= dapx_queue_run_locked(q, &more);
-		/* A process that publishes as fast as we take must not hold us here. */
+		/*
+		 * A process that publishes as fast as the module takes must not keep this
+		 * thread here.
+		 */
 		if (more && (!may_stay || ++batches > DAPX_RUN_ROUNDS *
 			     DIV_ROUND_UP(q->view.depth, DAPX_RUN_BATCH))) {
 			dapx_queue_set_flags(q, true);
@@ -526,8 +544,9 @@ int dapx_queue_run(struct dapx_queue *q)
 }
 
 /*
- * For owners that take one entry when they need it, and keep the queue in mode HOLD.
- * NULL: there is none, or no room for its completion. @left: how many are behind it.
+ * Takes one entry, for owners that take entries when they need them and keep the queue in mode
+ * HOLD. Returns NULL if there is none, or no slot for it. @left is the number of entries after
+ * it.
  */
 struct dapx_slot *dapx_queue_pull(struct dapx_queue *q, enum dapx_status *status, u32 *left)
 {
@@ -561,7 +580,7 @@ static enum hrtimer_restart dapx_queue_busy_deferred(struct hrtimer *timer)
 	spin_lock_bh(&q->lock);
 	q->busy_deferred = false;
 	q->busy_since = ktime_get();
-	/* In vain: not again before the process has rung. */
+	/* Nothing was published: the timer does not start again before the next doorbell. */
 	if (READ_ONCE(*q->view.tail) == q->head && !atomic_read(&q->outstanding)) {
 		dapx_queue_set_flags(q, false);
 		/* As in dapx_queue_run_locked(). */
@@ -572,26 +591,29 @@ static enum hrtimer_restart dapx_queue_busy_deferred(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* In mode STOP: when this returns, no timer looks at the ring any more. */
+/* In mode STOP. When this returns, no timer reads the ring any more. */
 void dapx_queue_quiesce(struct dapx_queue *q)
 {
 	hrtimer_cancel(&q->busy_timer);
 }
 
-/* From now on nothing more is taken than what is published now; or as before. */
+/* If @limited, only entries that are published now will be taken. */
 void dapx_queue_limit(struct dapx_queue *q, bool limited)
 {
 	u32 tail;
 
 	spin_lock_bh(&q->lock);
 	tail = READ_ONCE(*q->view.tail);
-	/* Impossible indices are for dapx_queue_run() to find. */
+	/* dapx_queue_run() deals with impossible indices. */
 	q->limit = tail - q->head > q->view.depth ? q->head : tail;
 	q->limited = limited;
 	spin_unlock_bh(&q->lock);
 }
 
-/* A barrier would be passed at once, and well: nothing that is published now is before it. */
+/*
+ * Returns whether a barrier that is added now would complete at once and successfully: nothing
+ * that is published is before it.
+ */
 bool dapx_queue_is_clear(struct dapx_queue *q)
 {
 	bool clear;
@@ -604,8 +626,8 @@ bool dapx_queue_is_clear(struct dapx_queue *q)
 }
 
 /*
- * It stands behind what is published now. Who called looks whether it can be passed
- * at once, and runs the queue if not.
+ * Adds a barrier after all entries that are published now. The caller checks whether it can
+ * complete at once, and runs the queue if not.
  */
 void dapx_queue_add_barrier(struct dapx_queue *q, struct dapx_barrier *barrier)
 {
@@ -615,14 +637,17 @@ void dapx_queue_add_barrier(struct dapx_queue *q, struct dapx_barrier *barrier)
 	tail = READ_ONCE(*q->view.tail);
 	from = list_empty(&q->barriers) ? q->head :
 	       list_last_entry(&q->barriers, struct dapx_barrier, entry)->index;
-	/* Impossible indices are for dapx_queue_run() to find. */
+	/* dapx_queue_run() deals with impossible indices. */
 	barrier->index = tail - q->head > q->view.depth || (s32)(tail - from) < 0 ? from : tail;
 	list_add_tail(&barrier->entry, &q->barriers);
 	q->num_barriers++;
 	spin_unlock_bh(&q->lock);
 }
 
-/* The barrier that is to be passed now, for one caller; @status: how it ends. */
+/*
+ * Returns the barrier that can complete now, to one caller only, and the status with which it
+ * completes.
+ */
 static struct dapx_barrier *dapx_queue_claim_barrier(struct dapx_queue *q, enum dapx_status *status)
 {
 	struct dapx_barrier *barrier = NULL;
@@ -637,7 +662,7 @@ static struct dapx_barrier *dapx_queue_claim_barrier(struct dapx_queue *q, enum 
 	return barrier;
 }
 
-/* What it stood for is done. Its event comes before any of what was behind it. */
+/* The barrier's operation is done. Its event is delivered before those of the entries after it. */
 static void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *barrier,
 				    enum dapx_status status)
 {
@@ -658,7 +683,10 @@ static void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *b
 	dapx_queue_run(q);
 }
 
-/* In mode STOP, and nobody passes one: the next that never will be; NULL: there is none. */
+/*
+ * In mode STOP, while no thread completes a barrier. Returns the next barrier, whose turn will
+ * never come, or NULL.
+ */
 static struct dapx_barrier *dapx_queue_drop_barrier(struct dapx_queue *q)
 {
 	struct dapx_barrier *barrier;
@@ -673,7 +701,10 @@ static struct dapx_barrier *dapx_queue_drop_barrier(struct dapx_queue *q)
 	return barrier;
 }
 
-/* Those whose turn it is. In process context; from any number of threads. */
+/*
+ * Completes all barriers whose turn it is. In process context; any number of threads may call
+ * it.
+ */
 void dapx_queue_pass_barriers(struct dapx_queue *q)
 {
 	struct dapx_barrier *barrier;
@@ -685,7 +716,7 @@ void dapx_queue_pass_barriers(struct dapx_queue *q)
 	}
 }
 
-/* The queue's owner ends: those that wait never have their turn. */
+/* The queue's owner is torn down: the turn of waiting barriers never comes. */
 void dapx_queue_drop_barriers(struct dapx_queue *q)
 {
 	struct dapx_barrier *barrier;
@@ -696,7 +727,7 @@ void dapx_queue_drop_barriers(struct dapx_queue *q)
 	}
 }
 
-/* All that was to be taken is taken, and the device has done it. */
+/* Returns whether all entries that may be taken have been taken, and are done. */
 bool dapx_queue_idle(struct dapx_queue *q)
 {
 	bool idle;
@@ -709,8 +740,9 @@ bool dapx_queue_idle(struct dapx_queue *q)
 }
 
 /*
- * In mode FLUSH: the device has nothing any more, and all that was published before has ended.
- * Entries that find no slot do not count: they wait for the process to read events.
+ * Returns whether, in mode FLUSH, nothing is at the device and all entries that were published
+ * before have completed. Entries without a slot do not count: they wait until the process reads
+ * events.
  */
 bool dapx_queue_is_flushed(struct dapx_queue *q)
 {
@@ -727,13 +759,13 @@ bool dapx_queue_is_flushed(struct dapx_queue *q)
 	return flushed;
 }
 
-/* The device is done with one request. In softirq, after its completion. */
+/* The device has completed one request. In softirq, after its completion was delivered. */
 void dapx_queue_retire(struct dapx_queue *q)
 {
 	u32 left = atomic_dec_return(&q->outstanding);
 
 	/*
-	 * Without BUSY the process rings the doorbell; with it, and more in flight, a
+	 * Without BUSY the process rings the doorbell. With BUSY and more work in flight, a
 	 * later completion comes here. The last one also ends a flush or a stall.
 	 */
 	if (!left || (READ_ONCE(q->busy) &&
@@ -743,8 +775,8 @@ void dapx_queue_retire(struct dapx_queue *q)
 }
 
 /*
- * Puts keys to segments, in q->sges. Empty ones are checked and left out: to some
- * devices a length of 0 means 2 GiB.
+ * Fills q->sges with the keys of the segments. Empty segments are checked, but left out: some
+ * devices take a length of 0 as 2 GiB.
  */
 enum dapx_status dapx_segments_build(struct dapx_queue *q, struct dapx_pd *pd, u32 num_sge,
 				     const struct dapx_sge *sge, bool write, u32 *num_out,

@@ -16,11 +16,11 @@ struct dapx_pd;
 
 /* ---------------------------------------------------------------- ring.c */
 
-/* Memory that the process may map; lives until the last of object and mapping. */
+/* Memory that the process may map. It lives until both the object and the last mapping are gone. */
 struct dapx_ring {
 	struct kref kref;
 	struct dapx_context *ctx;
-	u32 id;				/* in ctx->rings; 0: withdrawn */
+	u32 id;				/* in ctx->rings; 0: can no longer be mapped */
 	unsigned int num_pages;
 	void *va;
 	struct page *pages[];
@@ -35,7 +35,7 @@ void dapx_ring_destroy(struct dapx_ring *ring);
 u64 dapx_ring_mmap_offset(const struct dapx_ring *ring);
 int dapx_ring_mmap(struct dapx_context *ctx, struct vm_area_struct *vma);
 
-/* The kernel's side of one index pair and its entries. */
+/* The kernel's view of a ring: its indices, flags and entries. */
 struct dapx_ring_view {
 	u32 *head;
 	u32 *tail;
@@ -45,7 +45,7 @@ struct dapx_ring_view {
 	u32 stride;
 };
 
-/* Where the control words of up to two rings lie, each on its own cache line. */
+/* Control words of a ring, each on its own cache line. */
 #define DAPX_RING_LINE 64
 #define DAPX_RING_CONTROL_SIZE (3 * DAPX_RING_LINE)
 
@@ -62,28 +62,28 @@ static inline void *dapx_ring_entry(const struct dapx_ring_view *view, u32 index
 
 struct dapx_event_node;
 
-/* Whose events they are. All that wait for room do so at one EVD at a time, whose lock it is. */
+/* The owner of events. All its waiting events wait at one EVD, whose lock protects the list. */
 struct dapx_event_source {
 	struct dapx_object *owner;
-	/* NULL; called under evd->lock when a node went into the ring, or was dropped */
+	/* optional; called with evd->lock held when a node entered the ring, or was dropped */
 	void (*gone)(struct dapx_event_node *node);
-	struct dapx_event_node *first, **last;	/* that wait, as in the EVD's backlog */
+	struct dapx_event_node *first, **last;	/* waiting, in the order of the EVD's backlog */
 };
 
 /*
- * An event with the memory to wait for room in: whatever can be told has a node of its own,
- * so that no event is ever lost.
+ * An event, with the memory in which it waits for room. Everything that can be reported has a
+ * node of its own, so no event is ever lost.
  */
 struct dapx_event_node {
 	struct list_head entry;		/* evd->backlog */
-	struct dapx_event_node *next;	/* of its source */
+	struct dapx_event_node *next;	/* next waiting event of the source */
 	struct dapx_event_source *source;
 	struct dapx_event event;
-	bool pending;			/* evd->lock; READ_ONCE to see whether it is reusable */
+	bool pending;			/* evd->lock; false: reusable; may be read without it */
 	bool solicited;
 };
 
-/* What has events only when it is asked for them. */
+/* A source that delivers events only when fetch() is called. */
 struct dapx_lazy_source {
 	struct list_head entry;		/* evd->lazy */
 	void (*fetch)(struct dapx_lazy_source *source, struct dapx_evd *evd);
@@ -96,21 +96,21 @@ struct dapx_evd {
 	struct dapx_ring *ring;
 	struct dapx_ring_view view;
 	u32 tail;
-	u32 unread;			/* when the last event came; read without the lock */
-	u64 events;			/* that came; read without the lock */
-	u32 solicited_tail;		/* index behind the last event that wakes WAIT_SOLICITED */
+	u32 unread;			/* when the last event was posted; read without the lock */
+	u64 events;			/* posted so far; read without the lock */
+	u32 solicited_tail;		/* index after the last event that wakes WAIT_SOLICITED */
 	struct list_head backlog;
 	bool dead;
 	bool corrupt;			/* the indices were impossible */
-	bool frozen;			/* a resize is about to switch the ring */
+	bool frozen;			/* a resize is copying the ring */
 	bool want_async;
-	struct mutex lazy_lock;		/* the list */
+	struct mutex lazy_lock;		/* the list below */
 	struct list_head lazy;		/* struct dapx_lazy_source */
-	atomic_t lazy_sources;		/* so many */
-	atomic_t any_waiters;		/* who wait for any event, not only solicited ones */
+	atomic_t lazy_sources;		/* their number */
+	atomic_t any_waiters;		/* threads that wait for events of any kind */
 	wait_queue_head_t wait;
 	struct eventfd_ctx *eventfd;
-	bool eventfd_once;		/* when the ring is armed; else for each event */
+	bool eventfd_once;		/* one signal for each arming; else for each event */
 	struct dapx_event_source own;
 	struct dapx_event_node removed;
 	struct dapx_event_node port;
@@ -136,54 +136,57 @@ DAPX_OBJECT_ACCESSORS(evd, DAPX_OBJECT_EVD);
 enum dapx_queue_mode {
 	DAPX_QUEUE_HOLD,	/* entries stay in the ring */
 	DAPX_QUEUE_RUN,		/* entries go to the device */
-	DAPX_QUEUE_FLUSH,	/* entries complete as flushed, behind what the device has */
-	DAPX_QUEUE_STOP,	/* nobody looks any more */
+	DAPX_QUEUE_FLUSH,	/* entries complete as flushed, after those at the device */
+	DAPX_QUEUE_STOP,	/* the ring is not read any more */
 };
 
 struct dapx_queue;
 
-/* A work request that the device, or an EVD's backlog, has. */
+/* A work request that is at the device, or whose event waits in an EVD's backlog. */
 struct dapx_slot {
 	struct ib_cqe cqe;
 	struct dapx_event_node node;
 	struct dapx_queue *q;
 	union {
-		struct llist_node free;		/* while nothing uses it */
-		bool signaled;			/* while a request does */
+		struct llist_node free;		/* while the slot is free */
+		bool signaled;			/* while a request has it */
 	};
 };
 
-/* What send queues, receive queues and SRQs do differently. */
+/* The operations in which send queues, receive queues and SRQs differ. */
 struct dapx_queue_ops {
-	bool hold_is_busy;	/* what is held is looked at without a doorbell */
-	bool fault_at_once;	/* not when what the device has is done: it may never be */
-	bool defers_busy;		/* BUSY may outlast the last completion */
-	u32 busy_from;		/* in flight: no doorbell needed from here on ... */
-	u32 busy_until;		/* ... until fewer than this are; both less if the ring is small */
+	bool hold_is_busy;	/* in mode HOLD the ring needs no doorbell */
+	bool fault_at_once;	/* report a fault before work at the device completes */
+	bool defers_busy;		/* BUSY may stay set after the last completion */
+	u32 busy_from;		/* in flight: no doorbell is needed from this number on ... */
+	u32 busy_until;		/* ... until fewer than this are; both lower in a small ring */
 	enum dapx_queue_mode (*mode)(struct dapx_queue *q);
 	/* fill in the event from the entry's copy */
 	void (*prepare)(struct dapx_queue *q, struct dapx_slot *slot);
 	/* validate the entry's copy and hand it to the device */
 	enum dapx_status (*post)(struct dapx_queue *q, struct dapx_slot *slot);
-	/* the device is done with it */
+	/* completion handler of the device */
 	void (*done)(struct ib_cq *cq, struct ib_wc *wc);
-	/* a faulty entry, or impossible indices, came to light; no locks held */
+	/* a faulty entry, or impossible indices, were found; no locks held */
 	void (*fault)(struct dapx_queue *q);
 	/* run the queue again, from a context of its own; from any context */
 	void (*kick)(struct dapx_queue *q);
 	/* a barrier can be claimed; as kick() */
 	void (*at_barrier)(struct dapx_queue *q);
-	/* several entries were posted, or one; with q->lock */
+	/* one or several entries were posted; with q->lock */
 	void (*posted)(struct dapx_queue *q);
-	/* where a software-made completion goes; NULL: nowhere */
+	/* the EVD for completions that the module makes itself; NULL: none */
 	struct dapx_evd *(*evd)(struct dapx_queue *q);
 };
 
-/* What waits between two entries of a ring until all before it is done. */
+/*
+ * An operation that stands between two entries of a ring, and waits until all entries before it
+ * are done.
+ */
 struct dapx_barrier {
-	/* its turn has come, or will not; in process context, before its event */
+	/* its turn has come, or will never come; in process context, before its event */
 	void (*complete)(struct dapx_barrier *barrier, enum dapx_status status);
-	/* its event was delivered, dropped, or not wanted; any context */
+	/* its event was delivered or dropped, or is not wanted; any context */
 	void (*release)(struct dapx_barrier *barrier);
 	struct list_head entry;		/* q->barriers */
 	u32 index;			/* of the entry before which it stands */
@@ -191,47 +194,47 @@ struct dapx_barrier {
 	struct dapx_event_node node;
 };
 
-/* Posted receives: enough for what arrives until the ring is looked at again. */
+/* Receives at the device: enough for the messages that arrive until the ring is read again. */
 #define DAPX_RECV_BUSY_FROM 32
 #define DAPX_RECV_BUSY_UNTIL 16
 
-/* A ring of work and its one consumer. */
+/* A ring of work requests and its only consumer. */
 struct dapx_queue {
 	const struct dapx_queue_ops *ops;
 	void *owner;			/* struct dapx_ep or dapx_srq */
 	struct dapx_object *obj;	/* of the owner */
 	struct dapx_event_source events;	/* of slots */
 	struct dapx_event_source barrier_events;
-	spinlock_t lock;		/* all below but @outstanding and @free */
+	spinlock_t lock;		/* all below except @outstanding and @free */
 	struct dapx_ring_view view;
 	enum dapx_queue_mode mode;
 	u32 head;			/* view.head is only written */
 	u64 taken;			/* entries; read without the lock */
 	u32 limit;
-	bool limited;			/* take nothing from @limit on */
+	bool limited;			/* take only entries before @limit */
 	u32 flush_until;		/* what was published when mode FLUSH was entered */
 	bool corrupt;			/* the indices were impossible */
-	bool faulted;			/* an entry was */
+	bool faulted;			/* an entry was faulty */
 	bool stalled;			/* work waits for a free slot */
-	bool busy;			/* view.flags is only written */
-	bool busy_deferred;			/* @busy_timer will look at the ring */
+	bool busy;			/* the module never reads view.flags */
+	bool busy_deferred;			/* @busy_timer will read the ring */
 	ktime_t busy_since;
 	struct hrtimer busy_timer;
 	u32 busy_from;
 	u32 busy_until;
-	atomic_t outstanding;		/* what the device has */
-	u32 slots_taken;		/* since the start; the difference is in use */
+	atomic_t outstanding;		/* work requests at the device */
+	u32 slots_taken;		/* since the start; the difference is the number in use */
 	atomic_t slots_freed;
 	struct dapx_slot *faulty;	/* completes when @outstanding is 0 */
 	struct list_head barriers;
 	u32 num_barriers;
-	bool passing;			/* somebody has claimed the first barrier */
+	bool passing;			/* a thread has claimed the first barrier */
 	struct llist_head free;
 	struct dapx_slot *slots;
 	u32 max_sge;
 	u32 max_inline;
 	struct ib_sge *sges;
-	void *copy;			/* of the entry being looked at */
+	void *copy;			/* of the entry being processed */
 	u8 *inline_data;		/* max_inline bytes for each slot */
 	u64 inline_dma;
 };
