@@ -878,7 +878,7 @@ static int expect_end_after_work(struct evd *evd, unsigned int work, __u32 what)
 		if (evd_next(evd, &event, PATIENCE_MS))
 			return -1;
 		if (event.type != DAPX_EVENT_COMPLETION)
-			return because("event %u of type %u, what %u, came after %u completions of %u",
+			return because("event %u, type %u, what %u, after %u of %u completions",
 				       event.handle, event.type,
 				       event.connection.what, i, work);
 	}
