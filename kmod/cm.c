@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: connection manager ids: the consumer's, and those that are made for an endpoint
+ * dapx: connection manager ids: those of consumers, and those that the module makes for
+ * endpoints
  */
 #include <linux/kthread.h>
 #include <linux/nsproxy.h>
@@ -12,16 +13,17 @@
 
 #include "ep.h"
 
-/* No longer, whatever the deadline: an address without a neighbour is unreachable. */
+/* The upper limit, whatever the deadline is: an address without a neighbour is unreachable. */
 #define DAPX_RESOLVE_TIMEOUT_MS 4000
 
 /*
- * A driver of iWARP is left this time to make its stream: the peer's siw may use freed memory if
- * a stream is reset before its first message. Who takes longer has hardly met a siw.
+ * An iWARP driver gets this time to establish its stream before it is interrupted: if a stream
+ * is reset before its first message, the peer's siw may use freed memory. A peer that takes
+ * longer is probably not siw.
  */
 #define DAPX_STREAM_TIME HZ
 
-/* What a peer's connection manager needs to take notice of a message. */
+/* The time in which a peer's connection manager has certainly handled a message. */
 #define DAPX_REJECT_DELAY (HZ / 10)
 
 static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
@@ -32,7 +34,10 @@ bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr)
 	return addr->ss_family == AF_INET || addr->ss_family == AF_INET6;
 }
 
-/* At least 1: one that has passed already ends like others, by an event. */
+/*
+ * Returns at least 1, so that a deadline which has already passed is reported by an event, like
+ * others.
+ */
 int dapx_cm_timeout_ms(u64 deadline)
 {
 	u64 now = ktime_get_ns();
@@ -43,10 +48,7 @@ int dapx_cm_timeout_ms(u64 deadline)
 		     DAPX_RESOLVE_TIMEOUT_MS);
 }
 
-/*
- * Some routes are known to lead nowhere when they are looked up, others only later:
- * to the process both are an event.
- */
+/* Some routes fail when they are looked up, others only later. To the process both are an event. */
 bool dapx_cm_no_route(int error)
 {
 	return error == -EHOSTUNREACH || error == -ENETUNREACH;
@@ -58,8 +60,9 @@ static int dapx_cm_create_id(struct dapx_cm *cm)
 	struct rdma_cm_id *id;
 
 	/*
-	 * Of a user: 'rdma resource show' has it under the process. A name of ours would have to
-	 * outlive the requests that a listener leaves behind, which inherit it.
+	 * Made as an id of user space, so 'rdma resource show' lists it under the process. A
+	 * name of the module's own would have to outlive the requests that inherit it from a
+	 * freed listener.
 	 */
 	if (net_eq(net, current->nsproxy->net_ns))
 		id = rdma_create_user_id(dapx_cm_handler, cm, RDMA_PS_TCP, IB_QPT_RC);
@@ -74,9 +77,9 @@ static int dapx_cm_create_id(struct dapx_cm *cm)
 }
 
 /*
- * An id that came to belong to another device is destroyed, or it would keep that
- * device from being removed. Not in the callback that finds it out: the command
- * that caused it may still be at work on the id.
+ * Destroys an id that came to belong to another device, as it would keep that device from being
+ * removed. This cannot be done in the callback that notices it: the command that caused it may
+ * still be using the id.
  */
 void dapx_cm_destroy_async(struct dapx_cm *cm)
 {
@@ -95,7 +98,7 @@ static void dapx_cm_destroy_work(struct work_struct *work)
 	dapx_object_put(&cm->obj);
 }
 
-/* It may have been first to take the id, and still wait for a callback. */
+/* The work may have taken the id first, and still be waiting for a callback. */
 void dapx_cm_cancel_destroy(struct dapx_cm *cm)
 {
 	if (cancel_work_sync(&cm->destroy_work))
@@ -127,7 +130,7 @@ struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 	return cm;
 }
 
-/* An id of the module's own: no handle, gone with its endpoint. */
+/* Makes an id that has no handle, and is destroyed with its endpoint. */
 struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep)
 {
 	struct dapx_cm *cm;
@@ -147,17 +150,17 @@ struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep)
 	return cm;
 }
 
-/* A request, or an answer to one, is about to go. */
+/* A request, or an answer to one, is about to be sent. */
 void dapx_cm_mark_sent(struct dapx_cm *cm)
 {
-	/* Odd: 0 is none. */
+	/* Odd, as 0 means that nothing was sent. */
 	WRITE_ONCE(cm->sent_at, jiffies | 1);
 }
 
 /*
- * A peer's CM handles messages in several threads. If the reject, by which ours takes a
- * request or an answer back, overtakes that, it is lost: who accepts the request waits a
- * minute until the CM gives up; whose request was accepted has a connection to nobody.
+ * A peer's CM handles messages in several threads. If a reject that withdraws a request or an
+ * answer overtakes it, the reject is lost. Then a peer that accepts the request waits a minute
+ * until its CM gives up, and one whose request was accepted has a connection to nobody.
  */
 void dapx_cm_delay_reject(unsigned long sent_at)
 {
@@ -168,8 +171,9 @@ void dapx_cm_delay_reject(unsigned long sent_at)
 }
 
 /*
- * rdma_destroy_id() leaves an address search whose callback has run on ib_core's list. The
- * next id in the same memory would cancel that one, and its own search would outlive it.
+ * rdma_destroy_id() leaves an address search on ib_core's list if its callback has run. The
+ * next id at the same address would cancel that search instead of its own, which would then
+ * outlive it.
  */
 static void dapx_cm_destroy_id(struct rdma_cm_id *id)
 {
@@ -178,16 +182,17 @@ static void dapx_cm_destroy_id(struct rdma_cm_id *id)
 }
 
 /*
- * An iWARP driver may connect its stream before rdma_connect() returns, as siw does: for two
- * minutes if the peer does not answer. The callback that calls for it is in the one queue of
- * the whole machine's RDMA CM. So a thread does it, which dapx_cm_shutdown() interrupts.
+ * An iWARP driver may connect its stream before rdma_connect() returns. siw does, and waits two
+ * minutes if the peer does not answer. The callback that has to connect runs in a queue that
+ * the whole machine's RDMA CM shares. So a thread connects, and dapx_cm_shutdown() interrupts
+ * it.
  */
 static int dapx_cm_connector(void *data)
 {
 	struct dapx_cm *cm = data;
 	struct rdma_cm_id *id;
 
-	/* Before it looks for the id: who took it has sent no signal yet. */
+	/* Before the look at the id: dapx_cm_shutdown() takes the id before it sends the signal. */
 	allow_kernel_signal(SIGKILL);
 	mutex_lock(&cm->id_mutex);
 	id = cm->id;
@@ -201,7 +206,7 @@ static int dapx_cm_connector(void *data)
 	kthread_complete_and_exit(&cm->connected, 0);
 }
 
-/* In the callback that says that the route is resolved. */
+/* Called by the callback that reports the resolved route. */
 int dapx_cm_connect_aside(struct dapx_cm *cm)
 {
 	struct dapx_user *user = cm->obj.ctx->user;
@@ -225,8 +230,8 @@ int dapx_cm_connect_aside(struct dapx_cm *cm)
 }
 
 /*
- * Cancels whatever is going on, and waits for callbacks. The peer of a set-up
- * sees a reject, that of a connection a disconnect.
+ * Cancels all pending operations, and waits for callbacks. The peer of a set-up gets a reject,
+ * that of a connection a disconnect.
  */
 void dapx_cm_shutdown(struct dapx_cm *cm)
 {
@@ -249,7 +254,10 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 	dapx_cm_destroy_id(id);
 }
 
-/* A message came in before the last one of the handshake. Otherwise nothing happens. */
+/*
+ * A message arrived before the last one of the handshake. Without effect if the connection is
+ * established.
+ */
 void dapx_cm_established(struct dapx_cm *cm)
 {
 	if (!cm)
@@ -265,7 +273,7 @@ void dapx_cm_disconnect(struct dapx_cm *cm)
 {
 	if (!cm)
 		return;
-	/* Of what the CM does not know to be a connection, the peer would not be told. */
+	/* The CM tells the peer only of the end of an established connection. */
 	dapx_cm_established(cm);
 	mutex_lock(&cm->id_mutex);
 	if (cm->id)
@@ -277,7 +285,7 @@ void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *loc
 		       struct __kernel_sockaddr_storage *remote)
 {
 	mutex_lock(&cm->id_mutex);
-	/* A bind that failed leaves its address in the id. */
+	/* A failed bind leaves its address in the id. */
 	if (cm->id && cm->state != DAPX_CM_IDLE) {
 		*local = cm->id->route.addr.src_addr;
 		*remote = cm->id->route.addr.dst_addr;
@@ -285,7 +293,7 @@ void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *loc
 	mutex_unlock(&cm->id_mutex);
 }
 
-/* Nobody is waited for: while the id is being changed it has none. */
+/* This does not wait: while a command changes the id, there are no addresses. */
 int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb)
 {
 	const struct rdma_addr *addr;
@@ -306,7 +314,7 @@ int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb)
 	return ret;
 }
 
-/* Below the id's handler mutex, which callbacks have; a query has the lock. */
+/* With the id's handler mutex, which callbacks hold; queries take the lock. */
 void dapx_cm_set_ep(struct dapx_cm *cm, struct dapx_ep *ep)
 {
 	spin_lock_irq(&cm->lock);
@@ -314,7 +322,7 @@ void dapx_cm_set_ep(struct dapx_cm *cm, struct dapx_ep *ep)
 	spin_unlock_irq(&cm->lock);
 }
 
-/* The endpoint is done with the id, which was shut down. */
+/* Releases the id, which is shut down, from its endpoint. */
 void dapx_cm_release_ep(struct dapx_cm *cm)
 {
 	spin_lock_irq(&cm->lock);
@@ -327,12 +335,12 @@ void dapx_cm_release_ep(struct dapx_cm *cm)
 		dapx_object_put(&cm->obj);
 }
 
-/* The last event of this id was posted. */
+/* The id posts no more events. */
 static void dapx_cm_leave_evd(struct dapx_cm *cm)
 {
 	struct dapx_evd *evd;
 
-	/* Out of sight of a query first. */
+	/* First, queries must not find the EVD any more. */
 	spin_lock_irq(&cm->lock);
 	cm->closing = true;
 	evd = cm->evd;
@@ -342,11 +350,11 @@ static void dapx_cm_leave_evd(struct dapx_cm *cm)
 		dapx_evd_drop(evd, &cm->events);
 		dapx_object_unuse(&evd->obj);
 	}
-	/* Who is about to free it comes too late. */
+	/* A thread that waits to free the id comes too late. */
 	wake_up_all(&cm->acked);
 }
 
-/* Of a request, taken or not: it is answered, or ends. */
+/* A request, taken or not, has been answered, or ends. */
 void dapx_cm_leave(struct dapx_cm *cm)
 {
 	dapx_cm_leave_listener(cm);
@@ -397,7 +405,7 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return dapx_cm_request(cm, id, event);
-	/* The answer, or the end; those before it are steps on the way. */
+	/* These events are the answer, or the end; earlier ones are intermediate. */
 	if (event->event >= RDMA_CM_EVENT_CONNECT_RESPONSE)
 		WRITE_ONCE(cm->sent_at, 0);
 	if (cm->ep)
@@ -412,7 +420,10 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 			dapx_cm_wrong_device(cm);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		/* Not ours: then nothing would be left to hear of it. */
+		/*
+		 * It is not the context's own device: at the removal of that, callbacks would
+		 * no longer come.
+		 */
 		dapx_cm_wrong_device(cm);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
@@ -459,29 +470,29 @@ static void dapx_cm_destroy(struct dapx_object *obj)
 	cm->closing = true;
 	spin_unlock_irq(&cm->lock);
 	dapx_cm_shutdown(cm);
-	/* Its callbacks look at the context, which does not wait for that work. */
+	/* The id's callbacks use the context, and the context does not wait for that work. */
 	dapx_cm_cancel_destroy(cm);
 	if (listener)
 		dapx_cm_destroy_listener(cm);
-	/* Nothing of it changes any more: no callback, and the handle is gone. */
+	/* Nothing changes the id any more: there are no callbacks, and the handle is gone. */
 	dapx_cm_leave(cm);
 	dapx_cm_return_candidate(cm);
 }
 
-/* 0: the id is ours to destroy. 1: events have to be acknowledged first. */
+/* Returns 0 if the caller must destroy the id, or 1 if events have to be acknowledged first. */
 static int dapx_cm_try_free(struct dapx_cm *cm, u32 flags)
 {
 	int ret = 0;
 
 	spin_lock_irq(&cm->lock);
 	if (cm->closing)
-		ret = -ENOENT;	/* a request that was answered while we waited */
+		ret = -ENOENT;	/* a request, which was answered while this thread waited */
 	else if (cm->state == DAPX_CM_ATTACHED)
 		ret = -EBUSY;
 	else if (cm->unacked && !(flags & DAPX_FREE_DISCARD))
 		ret = 1;
 	else
-		cm->closing = true;	/* no event from here on */
+		cm->closing = true;	/* from here on there are no events */
 	spin_unlock_irq(&cm->lock);
 	if (ret)
 		return ret;
@@ -507,7 +518,7 @@ static int dapx_cm_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 	int ret;
 
 	if (READ_ONCE(cm->listener)) {
-		/* A request: freeing it is saying no. */
+		/* Freeing a request rejects it. */
 		if (!dapx_cm_claim_request(cm))
 			return -EBUSY;
 		dapx_cm_end_request(cm);
@@ -521,7 +532,10 @@ static int dapx_cm_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 			dapx_cm_shutdown(cm);
 		mutex_unlock(&obj->mutex);
 		if (!ret) {
-			/* Returns endpoints, whose mutexes are taken before ours. */
+			/*
+			 * This releases endpoints, whose mutexes come before the id's in the
+			 * lock order.
+			 */
 			dapx_cm_destroy(obj);
 			dapx_object_put(obj);
 		}
@@ -530,7 +544,7 @@ static int dapx_cm_free(struct dapx_object *obj, struct dapx_ucmd *ucmd)
 		if (cmd->flags & DAPX_FREE_NOWAIT)
 			return -EBUSY;
 
-		/* Outside of the context, which can end meanwhile. */
+		/* The thread waits outside of the context, which can be torn down meanwhile. */
 		dapx_context_leave(ucmd);
 		ret = wait_event_interruptible(cm->acked, dapx_cm_is_acked(cm));
 		if (dapx_context_enter(ucmd))
@@ -623,7 +637,10 @@ int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 		if (ret == -ENODEV)
 			ret = -EADDRNOTAVAIL;
 		if (!ret && cm->id->device && cm->id->device != cm->obj.ctx->dev->ibdev) {
-			/* Bound to another device for good: begin anew. */
+			/*
+			 * The id is bound to another device for good: the process has to create
+			 * a new one.
+			 */
 			ret = -EADDRNOTAVAIL;
 			dapx_cm_shutdown(cm);
 			if (dapx_cm_create_id(cm))
@@ -637,7 +654,7 @@ int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 	return ret;
 }
 
-/* Between the step's states; @node is that of its event. */
+/* Sets the state of the resolving step, and reports its event by @node. */
 static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd, int timeout_ms)
 {
 	struct sockaddr *src = cmd->src.ss_family ? (struct sockaddr *)&cmd->src : NULL;
@@ -651,7 +668,7 @@ static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd,
 	if (!cm->id || cm->closing)
 		;
 	else if (READ_ONCE(node->pending))
-		ret = -EBUSY;	/* an earlier step's event still waits for room */
+		ret = -EBUSY;	/* the event of an earlier step still waits for room */
 	else if (addr ? from == DAPX_CM_IDLE || from == DAPX_CM_BOUND :
 			from == DAPX_CM_ADDR_READY)
 		ret = 0;
@@ -716,7 +733,7 @@ static u32 dapx_cm_port(struct dapx_cm *cm)
 	u32 port = 0;
 
 	mutex_lock(&cm->id_mutex);
-	/* A listener on all addresses is on no port. */
+	/* A listener on all addresses has no port. */
 	if (cm->id && cm->id->device)
 		port = cm->id->port_num;
 	mutex_unlock(&cm->id_mutex);

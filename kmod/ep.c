@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: endpoints: what they are made of, and how they end
+ * dapx: endpoints: creation, states and teardown
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -10,20 +10,23 @@
 #include "trace.h"
 #include "xrc/xrc.h"
 
-/* The rings' mapping: state, control words of both rings, then their entries. */
+/* The mapping of the rings: the state, the control words of both rings, then their entries. */
 #define DAPX_EP_STATE_OFF 0
 #define DAPX_EP_SEND_CONTROL_OFF DAPX_RING_LINE
 #define DAPX_EP_RECV_CONTROL_OFF (DAPX_EP_SEND_CONTROL_OFF + DAPX_RING_CONTROL_SIZE)
 #define DAPX_EP_ENTRIES_OFF (DAPX_EP_RECV_CONTROL_OFF + DAPX_RING_CONTROL_SIZE)
 
 /*
- * A device that flushes nothing for so long never will; then the queue pair is destroyed
- * undrained. It is counted in ticks that were seen: a machine that stood still, as a guest
- * may, has no device that hangs.
+ * A device that flushes nothing for this long never will, and the queue pair is destroyed
+ * without draining. Only ticks that the thread saw are counted: if a virtual machine is stopped
+ * for a while, the device does not hang.
  */
 #define DAPX_DRAIN_TICKS (5 * HZ)
 
-/* An endpoint for a command that looks at all of it, or changes it: alive, its mutex held. */
+/*
+ * Looks up an endpoint for a command that reads several of its members, or changes it. The
+ * endpoint is alive, and its mutex is held.
+ */
 struct dapx_ep *dapx_ep_lock(struct dapx_context *ctx, u32 handle)
 {
 	struct dapx_ep *ep = dapx_get_ep(ctx, handle);
@@ -50,7 +53,7 @@ void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state)
 	lockdep_assert_held(&ep->lock);
 	trace_dapx_ep_state(&ep->obj, ep->state, state);
 	WRITE_ONCE(ep->state, state);
-	/* For the process to read; what it writes there is never looked at. */
+	/* The process reads this. The module never reads what the process writes there. */
 	WRITE_ONCE(*ep->state_word, state);
 	dapx_netlink_notify(ep->obj.ctx, &(struct dapx_notification) {
 			    .event = DAPX_GENL_EVENT_EP_STATE,
@@ -58,7 +61,7 @@ void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state)
 			    .state = state });
 }
 
-/* The connection's last event, unless it was posted already. Any context. */
+/* Posts the connection's last event, unless it has been posted. Any context. */
 void dapx_ep_post_end(struct dapx_ep *ep)
 {
 	unsigned long flags;
@@ -70,7 +73,7 @@ void dapx_ep_post_end(struct dapx_ep *ep)
 	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
-/* After anything that may have been the last completion of a connection that is over. */
+/* Called after each completion that may be the last one of a connection that is over. */
 static void dapx_ep_try_end(struct dapx_ep *ep)
 {
 	if (READ_ONCE(ep->end_pending) && dapx_queue_is_flushed(&ep->sq) &&
@@ -78,7 +81,7 @@ static void dapx_ep_try_end(struct dapx_ep *ep)
 		dapx_ep_post_end(ep);
 }
 
-/* After each change of state or of the queue pair's state. */
+/* Called after each change of the endpoint's state, or of the queue pair's. */
 void dapx_ep_update_modes(struct dapx_ep *ep)
 {
 	dapx_queue_update_mode(&ep->sq);
@@ -89,8 +92,8 @@ void dapx_ep_update_modes(struct dapx_ep *ep)
 }
 
 /*
- * Takes no lock: slots come free below evd->lock, which is taken below ep->lock.
- * So work may be queued while the endpoint ends; it then does nothing.
+ * Takes no lock, as slots are freed below evd->lock, which is below ep->lock. So work may be
+ * queued during teardown; it then does nothing.
  */
 void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo)
 {
@@ -154,7 +157,7 @@ void dapx_ep_fail(struct dapx_ep *ep)
 		dapx_ep_end(ep, DAPX_CONNECTION_BROKEN, -EIO);
 		break;
 	case DAPX_EP_DISCONNECTED:
-		/* Not news, but the rings may have something to flush. */
+		/* The end was reported already, but the rings may have something to flush. */
 		break;
 	default:
 		goto out;
@@ -165,21 +168,22 @@ out:
 	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
-/* What a completion's status says of the connection. */
+/* Ends the connection if the status of a completion shows that it broke. */
 void dapx_ep_check_status(struct dapx_ep *ep, enum dapx_status status)
 {
 	if (status == DAPX_STATUS_SUCCESS)
 		return;
 	/*
-	 * An iWARP device flushes when the stream ends, before its connection manager
-	 * says how. An InfiniBand queue pair only when it failed, or we told it to.
+	 * An iWARP device flushes when the stream ends, before its connection manager reports
+	 * how. An InfiniBand queue pair flushes only after an error, or when the module told it
+	 * to.
 	 */
 	if (status == DAPX_STATUS_FLUSHED && ep->obj.ctx->dev->iwarp)
 		return;
 	dapx_ep_fail(ep);
 }
 
-/* The device is done with one of its requests or receives. */
+/* The device has completed one of the endpoint's requests or receives. */
 void dapx_ep_completed(struct dapx_ep *ep)
 {
 	if (unlikely(READ_ONCE(ep->state) == DAPX_EP_DISCONNECTED || READ_ONCE(ep->dead)) &&
@@ -231,7 +235,7 @@ int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr
 	    (attr->flags & DAPX_EP_SOLICITED &&
 	     !(dapx_device_caps(ctx->dev) & DAPX_DEVICE_SOLICITED)))
 		return -EOPNOTSUPP;
-	/* It has no receives, of which some could be solicited. */
+	/* It has no receives, so there are no solicited ones. */
 	if (attr->flags & DAPX_EP_XRC &&
 	    (attr->flags & DAPX_EP_SOLICITED || srq || attr->recv_depth))
 		return -EINVAL;
@@ -251,7 +255,7 @@ int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr
 	return 0;
 }
 
-/* Where an endpoint's rings are, and with them how large the memory is. */
+/* The layout of an endpoint's rings, and the size of their memory. */
 struct dapx_ep_plan {
 	u32 send_stride, recv_stride;
 	u32 recv_off;
@@ -269,7 +273,7 @@ static void dapx_ep_plan(struct dapx_ep_plan *plan, const struct dapx_ep_attr *a
 		plan->size += roundup_pow_of_two(attr->recv_depth) * plan->recv_stride;
 }
 
-/* What an endpoint with @attr takes at least. */
+/* Returns the memory that an endpoint with @attr takes at least. */
 size_t dapx_ep_memory(const struct dapx_ep_attr *attr)
 {
 	struct dapx_ep_plan plan;
@@ -279,7 +283,10 @@ size_t dapx_ep_memory(const struct dapx_ep_attr *attr)
 	       (attr->send_depth + attr->recv_depth) * sizeof(struct dapx_slot);
 }
 
-/* Rings and slots, without PD, EVDs and queue pair. @attr is checked. */
+/*
+ * Creates an endpoint with rings and slots, but without PD, EVDs and queue pair. @attr has been
+ * checked.
+ */
 struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_attr *attr,
 			      bool srq)
 {
@@ -303,7 +310,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	INIT_WORK(&ep->work, dapx_ep_work);
 	INIT_DELAYED_WORK(&ep->deadline, dapx_ep_deadline);
 	dapx_queue_init_events(&ep->sq, obj);
-	/* Without receives of its own, it has the events of an SRQ's. */
+	/* Without receives of its own, the endpoint has the events of those of an SRQ. */
 	dapx_queue_init_events(&ep->rq, obj);
 	dapx_event_source_init(&ep->connection_events, obj, NULL);
 	dapx_event_source_init(&ep->async_events, obj, NULL);
@@ -349,20 +356,20 @@ err:
 	return ERR_PTR(ret);
 }
 
-/* Undoes dapx_ep_alloc() and what came after it, before it is published. */
+/* Destroys an endpoint that has not been published. */
 void dapx_ep_abort(struct dapx_ep *ep)
 {
 	dapx_ep_class.destroy(&ep->obj);
 	dapx_object_abort(&ep->obj);
 }
 
-/* Its receives may have to be fetched. */
+/* Receives may have to be fetched when the process asks for events. */
 void dapx_ep_use_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd)
 {
 	if (!(ep->attr.flags & DAPX_EP_SOLICITED))
 		return;
 	dapx_evd_add_lazy(evd, &ep->lazy);
-	/* Somebody may wait for any event there already. */
+	/* A thread may be waiting for any event there already. */
 	dapx_ep_arm(ep, evd);
 }
 
@@ -372,7 +379,7 @@ void dapx_ep_unuse_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd)
 		dapx_evd_del_lazy(evd, &ep->lazy);
 }
 
-/* Of those that are optional; 0: none. */
+/* Takes an optional EVD into use; handle 0 means none. */
 static int dapx_ep_use_evd(struct dapx_ep *ep, u32 handle, struct dapx_evd **place)
 {
 	struct dapx_evd *evd;
@@ -393,7 +400,10 @@ static int dapx_ep_use_srq(struct dapx_ep *ep, u32 handle)
 	if (IS_ERR(srq))
 		return PTR_ERR(srq);
 	ep->srq = srq;
-	/* Devices differ in whose keys a receive is checked against. They do not know XRC's. */
+	/*
+	 * Devices differ in which PD they check a receive against, so both must be the same.
+	 * Devices do not know XRC's SRQs.
+	 */
 	return srq->pd != ep->pd || srq->xrcd ? -EINVAL : 0;
 }
 
@@ -410,7 +420,7 @@ static int dapx_ep_use_xrcd(struct dapx_ep *ep, u32 handle)
 	return 0;
 }
 
-/* What fails leaves behind what is used so far, for dapx_ep_destroy(). */
+/* If this fails, dapx_ep_destroy() releases the objects that are in use by then. */
 static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *cmd)
 {
 	struct dapx_pd *pd = dapx_use_pd(ep->obj.ctx, cmd->pd);
@@ -458,7 +468,7 @@ int dapx_cmd_ep_create(struct dapx_ucmd *ucmd)
 	if (cmd->flags)
 		return -EOPNOTSUPP;
 	if (cmd->srq) {
-		/* Before sizes are looked at, of which it forbids some. */
+		/* Checked before the sizes, as with an SRQ some are not allowed. */
 		struct dapx_srq *srq = dapx_get_srq(ucmd->ctx, cmd->srq);
 
 		if (IS_ERR(srq))
@@ -499,8 +509,8 @@ err:
 /* ------------------------------------------------------------------ teardown */
 
 /*
- * Steps 1 and 2 of the one ordering, and the start of step 4: from here on the
- * endpoint takes nothing, and the device flushes what it has.
+ * Steps 1 and 2 of the teardown, and the beginning of step 4: from here on the endpoint takes
+ * no work, and the device flushes what it has.
  */
 static void dapx_ep_stop(struct dapx_object *obj)
 {
@@ -508,7 +518,7 @@ static void dapx_ep_stop(struct dapx_object *obj)
 	unsigned long flags;
 	bool dead;
 
-	/* Before it is marked: meanwhile it goes on as it did. */
+	/* Before the endpoint is marked dead, so that it continues meanwhile. */
 	if (READ_ONCE(ep->qp_state) != IB_QPS_ERR && !READ_ONCE(ep->dead))
 		dapx_device_let_acknowledge(ep->obj.ctx->dev, READ_ONCE(ep->received_at));
 	spin_lock_irqsave(&ep->lock, flags);
@@ -530,7 +540,7 @@ static int dapx_ep_outstanding(struct dapx_ep *ep)
 	return atomic_read(&ep->sq.outstanding) + atomic_read(&ep->rq.outstanding);
 }
 
-/* Bounded: a device that does not flush must not hold up a process' end. */
+/* The wait is bounded: a device that does not flush must not delay the exit of a process. */
 static void dapx_ep_drain(struct dapx_ep *ep)
 {
 	int left = dapx_ep_outstanding(ep), before;
@@ -561,34 +571,34 @@ static void dapx_ep_drop_events(struct dapx_ep *ep)
 }
 
 /*
- * The one ordering by which endpoints end, whoever ends them. The numbers are
- * those of Documentation/architecture.rst.
+ * The ordered teardown of an endpoint, for whatever reason it ends. The numbers are those of
+ * Documentation/architecture.rst.
  */
 static void dapx_ep_teardown(struct dapx_ep *ep)
 {
-	/* 1. and 2.: no posts, no ring consumer, no work of ours */
+	/* 1. and 2.: nothing is posted, the ring has no consumer, no work runs */
 	dapx_ep_stop(&ep->obj);
 
-	/* 3.: no connection manager, and no callback of it */
+	/* 3.: the connection manager is done, and none of its callbacks runs */
 	trace_dapx_teardown(&ep->obj, "cm");
 	if (ep->cm) {
-		/* As dapx_ep_message_arrived() had begun to say. */
+		/* The work that dapx_ep_message_arrived() queues may have been cancelled. */
 		if (ep->established)
 			dapx_cm_established(ep->cm);
 		dapx_cm_shutdown(ep->cm);
 		dapx_cm_cancel_destroy(ep->cm);
 	}
 
-	/* 4.: the device has nothing any more */
+	/* 4.: nothing is left at the device */
 	trace_dapx_teardown(&ep->obj, "drain");
 	if (ep->qp)
 		dapx_ep_drain(ep);
 
-	/* 5.: the queue pair and its CQs: no completion handler runs any more */
+	/* 5.: the queue pair and its CQs are destroyed: no completion handler runs any more */
 	trace_dapx_teardown(&ep->obj, "destroy");
 	dapx_ep_destroy_qp(ep);
 
-	/* 6.: nothing of it waits for room in an EVD, nobody is left to queue its work */
+	/* 6.: none of its events waits for room in an EVD, and nothing queues its work any more */
 	trace_dapx_teardown(&ep->obj, "events");
 	dapx_ep_drop_events(ep);
 	cancel_work_sync(&ep->work);
@@ -629,19 +639,19 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 	}
 }
 
-/* All that is to be heard of the connection that is over has been delivered. */
+/* Delivers all remaining events of a connection that is over. */
 static void dapx_ep_finish(struct dapx_ep *ep)
 {
 	dapx_ep_qp_to_error(ep);
 	dapx_ep_update_modes(ep);
 	dapx_ep_drain(ep);
-	/* Binds that were behind the requests. */
+	/* The work completes binds that were waiting for the requests. */
 	flush_work(&ep->work);
 	dapx_ep_update_modes(ep);
 	dapx_ep_post_end(ep);
 }
 
-/* Ends as in a teardown, and begins anew. The endpoint's mutex is held. */
+/* Tears the endpoint down, and initializes it again. The endpoint's mutex is held. */
 static void dapx_ep_reinit(struct dapx_ep *ep, const struct dapx_qp *new)
 {
 	dapx_ep_finish(ep);
@@ -778,7 +788,10 @@ static u32 dapx_handle_of(const struct dapx_object *obj)
 	return obj->handle;
 }
 
-/* Depths; an iWARP driver agrees on them with the peer, and tells nobody. */
+/*
+ * Reports the negotiated depths. An iWARP driver negotiates them, but does not report the
+ * result.
+ */
 static void dapx_ep_agreed(struct dapx_ep *ep, struct dapx_ep_query *cmd)
 {
 	bool connected = READ_ONCE(ep->state) == DAPX_EP_CONNECTED ||
@@ -859,7 +872,7 @@ int dapx_cmd_ep_reset(struct dapx_ucmd *ucmd)
 		ret = dapx_respond(ucmd);
 		break;
 	case DAPX_EP_DISCONNECTED:
-		/* What may fail comes first: then nothing has changed. */
+		/* What may fail comes first, so that a failure changes nothing. */
 		ret = dapx_ep_make_qp(ep, ep->pd, &new);
 		if (ret)
 			break;

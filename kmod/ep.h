@@ -18,12 +18,12 @@ struct dapx_xrcd;
 /* ------------------------------------------------------------------ qp.c */
 
 /*
- * A software device makes completions in a kernel thread, from which a softirq is
- * left to ksoftirqd: it would have to be scheduled against that thread and the
- * processes that poll. On the way out of an interrupt it runs at once.
+ * An interrupt's exit runs softirqs at once. But a software device completes requests in a
+ * kernel thread, where a softirq is left to ksoftirqd, which has to be scheduled against that
+ * thread and against processes that poll. So the poll goes through irq_work.
  *
- * Called with the device's lock on the CQ: nothing is polled here. @work does
- * irq_poll_sched() for it. Returns whether it goes that way round.
+ * Called with the device's lock on the CQ, so nothing is polled here: @work does
+ * irq_poll_sched(). Returns whether @work was used.
  */
 static inline bool dapx_cq_notify(struct ib_cq *cq, struct irq_work *work)
 {
@@ -67,31 +67,32 @@ int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_at
 /* ---------------------------------------------------------------- transports */
 
 /*
- * How an endpoint's requests travel: as those of its queue pair (RC), or as messages of the module,
- * which the queue pair carries (XRC). What is NULL has nothing to do.
+ * How an endpoint's requests travel: as requests of its queue pair (RC), or as messages of the
+ * module, which the queue pair carries (XRC). An operation may be NULL if there is nothing to
+ * do.
  */
 struct dapx_transport_ops {
 	const struct dapx_queue_ops *send_ops;
 	bool maps_inline;		/* the device reads inline data from the queue's memory */
-	bool accepts;			/* requests; else another class of object does */
+	bool accepts;			/* can accept requests; else another class of object does */
 	u32 cm_header_size;		/* at most DAPX_CM_HEADER_MAX, before the private data */
-	/* once its request queue is there, and without its queue pair */
+	/* when the request queue exists, and the queue pair does not */
 	int (*create)(struct dapx_ep *ep);
 	void (*destroy)(struct dapx_ep *ep);
-	/* what its queue pair has to be like */
+	/* describes the queue pair to create */
 	void (*qp_params)(const struct dapx_ep *ep, const struct dapx_pd *pd,
 			  struct dapx_qp_params *params);
 	int (*access_flags)(const struct dapx_ep *ep);
-	/* the queue pair takes receives now; with qp_mutex */
+	/* the queue pair takes receives from now on; with qp_mutex */
 	int (*start)(struct dapx_ep *ep);
-	/* what is not done is flushed; may be called again; with qp_mutex */
+	/* flushes what is not done; may be called again; with qp_mutex */
 	void (*stop)(struct dapx_ep *ep);
-	/* as after create(); without its queue pair */
+	/* restores the state after create(); without a queue pair */
 	void (*reset)(struct dapx_ep *ep);
-	/* a step that the process takes: changes what the queue pair gets of it */
+	/* changes the attributes of a transition that the process asked for */
 	void (*adjust_step)(struct dapx_ep *ep, const struct dapx_qp_attr *step,
 			    struct ib_qp_attr *attr, int mask);
-	/* before connecting: writes the header; changes what the queue pair gets of the retries */
+	/* before connecting: writes the header, and may change the retry count */
 	void (*prepare_connect)(struct dapx_ep *ep, void *header, u8 *rnr_retry);
 	bool (*is_header)(const void *private_data, u32 length);
 };
@@ -104,7 +105,7 @@ extern const struct dapx_transport_ops dapx_xrc_transport;
 #define DAPX_SEND_FLAGS (DAPX_SEND_SIGNALED | DAPX_SEND_SOLICITED | DAPX_SEND_FENCE | \
 			 DAPX_SEND_INLINE)
 
-/* What the request queues of XRC endpoints do alike. */
+/* Operations that the request queues of XRC endpoints share. */
 enum dapx_queue_mode dapx_send_mode(struct dapx_queue *q);
 void dapx_send_prepare(struct dapx_queue *q, struct dapx_slot *slot);
 void dapx_send_fault(struct dapx_queue *q);
@@ -190,7 +191,7 @@ struct dapx_ep {
 	bool end_pending;		/* ep->lock; @end waits for the last completion ... */
 	unsigned long end_by;		/* ... until then, in jiffies */
 	unsigned long received_at;	/* jiffies, and bit 0; the last message; 0: none */
-	u64 received;			/* messages; by the one who fetches them */
+	u64 received;			/* messages; written by the thread that fetches them */
 	atomic_t binds;			/* that wait in @sq, or whose events wait for room */
 	u8 port;			/* QP number exchange */
 	u64 connect_deadline;
@@ -259,7 +260,7 @@ struct dapx_cm {
 	enum dapx_cm_state state;
 	bool closing;			/* no more events */
 	struct dapx_evd *evd;		/* NULL: made for an endpoint */
-	/* Attached: who gets the events. Changed with handler_mutex held. */
+	/* attached: gets the events; changed with handler_mutex held */
 	struct dapx_ep *ep;
 	unsigned long sent_at;		/* jiffies: our request or answer went; 0: it is answered */
 

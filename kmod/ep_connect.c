@@ -12,10 +12,10 @@
 #include "ep.h"
 #include "trace.h"
 
-/* 0.64 ms: what the CM leaves at 0 means 655 ms until a sender tries again. */
+/* 0.64 ms. The CM leaves the timer at 0, which means 655 ms until a sender tries again. */
 #define DAPX_MIN_RNR_TIMER 12
 
-/* A step of the queue pair, as the CM has it agreed with the peer. */
+/* A transition of the queue pair, with the attributes that the CM has negotiated with the peer. */
 struct dapx_qp_step {
 	struct ib_qp_attr attr;
 	int mask;
@@ -34,7 +34,7 @@ static int dapx_ep_qp_step_init(struct dapx_ep *ep, struct rdma_cm_id *id,
 		step->attr.qp_access_flags = ep->transport->access_flags(ep);
 	if (step->mask & IB_QP_MIN_RNR_TIMER)
 		step->attr.min_rnr_timer = DAPX_MIN_RNR_TIMER;
-	/* The peer may ask for more than the endpoint, or the device, has. */
+	/* The peer may ask for more than the endpoint or the device supports. */
 	if (step->mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		step->attr.max_dest_rd_atomic = min(step->attr.max_dest_rd_atomic,
 						    ep->conn_param.responder_resources);
@@ -55,12 +55,12 @@ static int dapx_ep_qp_step(struct dapx_ep *ep, struct rdma_cm_id *id, enum ib_qp
 	return dapx_ep_qp_modify(ep, &step.attr, step.mask);
 }
 
-/* Ready for what the peer sends, and for sending. */
+/* Makes the queue pair ready to receive and to send. */
 static int dapx_ep_qp_connect(struct dapx_ep *ep, struct rdma_cm_id *id)
 {
 	int ret;
 
-	/* An iWARP driver does the rest when it has the connection. */
+	/* An iWARP driver makes the other transitions itself when it has the connection. */
 	if (ep->obj.ctx->dev->iwarp)
 		return 0;
 	ret = dapx_ep_qp_step(ep, id, IB_QPS_RTR);
@@ -84,7 +84,7 @@ static void dapx_ep_take_peer_data(struct dapx_ep *ep, const void *data, u32 len
 		memcpy(ep->peer_data, data, ep->peer_data_len);
 }
 
-/* A set-up came to nothing. Returns false if there is none. */
+/* The connection set-up failed. Returns false if the endpoint is not being connected. */
 static bool dapx_ep_connect_failed(struct dapx_ep *ep, u32 what, int error, const void *data,
 				   u32 length)
 {
@@ -115,7 +115,7 @@ static bool dapx_ep_connect_failed(struct dapx_ep *ep, u32 what, int error, cons
 	return true;
 }
 
-/* Before the event by which the process hears of it. */
+/* Called before the event that reports the reject. */
 static void dapx_ep_refused(struct dapx_ep *ep, int reason)
 {
 	spin_lock_irq(&ep->lock);
@@ -124,7 +124,7 @@ static void dapx_ep_refused(struct dapx_ep *ep, int reason)
 	spin_unlock_irq(&ep->lock);
 }
 
-/* The peer accepted, and said this. */
+/* The peer accepted, with these parameters and private data. */
 static void dapx_ep_answered(struct dapx_ep *ep, const struct rdma_conn_param *conn)
 {
 	spin_lock_irq(&ep->lock);
@@ -136,7 +136,7 @@ static void dapx_ep_answered(struct dapx_ep *ep, const struct rdma_conn_param *c
 	spin_unlock_irq(&ep->lock);
 }
 
-/* Any context. Returns whether this call did it. */
+/* Makes the endpoint CONNECTED. Any context. Returns whether this call did it. */
 static bool dapx_ep_connected(struct dapx_ep *ep)
 {
 	bool connected = false;
@@ -147,12 +147,15 @@ static bool dapx_ep_connected(struct dapx_ep *ep)
 	    ((ep->state == DAPX_EP_ACTIVE_PENDING && ep->answered) ||
 	     ep->state == DAPX_EP_COMPLETION_PENDING)) {
 		dapx_ep_set_state(ep, DAPX_EP_CONNECTED);
-		/* With the lock: it may be wanted again, see dapx_ep_waits_for_acks(). */
+		/* With the lock, as dapx_ep_waits_for_acks() may set the timer anew. */
 		cancel_delayed_work(&ep->deadline);
 		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
-		/* Release: who sees this posts its completion behind that event. */
+		/*
+		 * Release: a completion handler that sees this posts its event after
+		 * ESTABLISHED.
+		 */
 		smp_store_release(&ep->established, true);
-		/* With the lock: the end of the connection sets it anew. */
+		/* With the lock, as the end of the connection sets the timer anew. */
 		cancel_delayed_work(&ep->deadline);
 		connected = true;
 	}
@@ -164,18 +167,18 @@ static bool dapx_ep_connected(struct dapx_ep *ep)
 }
 
 /*
- * A message of the peer may be here before the CM says that the connection is. But
- * nobody should have to take a completion of an endpoint that is not connected yet,
- * so the message is as good as the CM's word. In softirq, before its completion.
+ * A message of the peer may arrive before the CM reports the connection. A process should not
+ * get completions of an endpoint that is not connected yet, so the message makes it CONNECTED
+ * as well. In softirq, before the completion of the message.
  */
 void dapx_ep_message_arrived(struct dapx_ep *ep)
 {
-	/* The CM has to know as well, or it would not let go as of a connection. */
+	/* The CM has to know as well, or it would not end the id as a connection. */
 	if (dapx_ep_connected(ep))
 		dapx_ep_queue(ep, DAPX_EP_TODO_NOTIFY);
 }
 
-/* The connection ends without an error. Returns whether it was there. */
+/* The connection ends without an error. Returns whether there was one. */
 static bool dapx_ep_disconnected(struct dapx_ep *ep)
 {
 	bool ended = true;
@@ -203,8 +206,9 @@ static bool dapx_ep_disconnected(struct dapx_ep *ep)
 }
 
 /*
- * The peer has said goodbye. Requests that it has received may be acknowledged yet: rxe
- * completes a receive first, and a goodbye goes another way. For a moment they may succeed.
+ * The peer has disconnected. It may still acknowledge requests that it received before: rxe
+ * completes a receive before it acknowledges it, and the disconnect takes another way. So these
+ * requests may succeed for a moment longer.
  */
 static bool dapx_ep_waits_for_acks(struct dapx_ep *ep)
 {
@@ -219,12 +223,12 @@ static bool dapx_ep_waits_for_acks(struct dapx_ep *ep)
 	}
 	spin_unlock_irq(&ep->lock);
 	if (awaits)
-		/* They may have come by now. */
+		/* All may have been acknowledged by now. */
 		dapx_ep_completed(ep);
 	return awaits;
 }
 
-/* Before the first message: to a peer of another transport, it would be garbage. */
+/* Checked before the first message, as a peer of another transport could not interpret it. */
 static bool dapx_ep_peer_fits(struct dapx_ep *ep, const struct rdma_conn_param *conn)
 {
 	return !ep->transport->is_header ||
@@ -253,16 +257,16 @@ static u32 dapx_ep_failure_event(int error)
 	case -ECONNREFUSED:
 	case -ECONNRESET:
 	case -EPIPE:
-		/* iWARP: no listener's port, or it went before it read the request */
+		/* iWARP: no listener, or one that was freed before it read the request */
 	case -EPROTO:
-		/* XRC: somebody listens, to something else */
+		/* the peer listens, but with another transport */
 		return DAPX_CONNECTION_NON_PEER_REJECTED;
 	default:
 		return DAPX_CONNECTION_UNREACHABLE;
 	}
 }
 
-/* With the id's handler mutex held. A set-up that was given up gets no further. */
+/* With the id's handler mutex held. A set-up that was aborted gets no further. */
 int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
@@ -306,7 +310,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 			dapx_ep_connected(ep);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		/* On iWARP also the active side's answer. */
+		/* On iWARP, this is also the answer to the active side. */
 		if (ep->obj.ctx->dev->iwarp && !dapx_ep_peer_fits(ep, conn)) {
 			rdma_disconnect(id);
 			ret = -EPROTO;
@@ -316,7 +320,10 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		dapx_ep_connected(ep);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		/* Of another device than ours, of whose removal we would hear first. */
+		/*
+		 * The removed device is another one: the context is told of its own device's
+		 * removal first.
+		 */
 		ret = -EADDRNOTAVAIL;
 		dapx_cm_destroy_async(id->context);
 		break;
@@ -330,7 +337,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		data = rdma_consumer_reject_data(id, event, &length);
-		/* siw does not say that it was the consumer: on iWARP nobody else can. */
+		/* siw does not tell that the consumer rejected; on iWARP nothing else can. */
 		if (ep->obj.ctx->dev->iwarp) {
 			data = event->param.conn.private_data;
 			length = event->param.conn.private_data_len;
@@ -341,16 +348,19 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 					   DAPX_CONNECTION_NON_PEER_REJECTED,
 					   -ECONNREFUSED, data, length))
 			break;
-		/* It accepted, and was gone before it knew that we are connected. */
+		/* The peer accepted, and left before it knew of the connection. */
 		dapx_ep_disconnected(ep);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		/* Only who is connected says goodbye; its word for that may be lost, or be late. */
+		/*
+		 * Only a connected peer disconnects; its message that establishes the
+		 * connection may be lost or late.
+		 */
 		dapx_ep_connected(ep);
-		/* An iWARP stream that was reset. */
+		/* An iWARP stream was reset. */
 		if (ep->obj.ctx->dev->iwarp && event->status)
 			dapx_ep_fail(ep);
-		/* Also answers the peer, who waits for it. */
+		/* This also answers the peer, which waits for it. */
 		else if (!dapx_ep_waits_for_acks(ep) && dapx_ep_disconnected(ep))
 			rdma_disconnect(id);
 		break;
@@ -362,7 +372,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 	return 0;
 }
 
-/* In a thread of its own. */
+/* Runs in a thread of its own. */
 void dapx_ep_connect_now(struct dapx_ep *ep, struct rdma_cm_id *id)
 {
 	int ret = 0;
@@ -381,7 +391,7 @@ void dapx_ep_deadline(struct work_struct *work)
 	bool expired = false;
 
 	if (READ_ONCE(ep->end_pending)) {
-		/* Else it was set for something earlier, and is set anew. */
+		/* Otherwise the timer expired for something earlier, and is set anew. */
 		if (time_after_eq(jiffies, READ_ONCE(ep->end_by)))
 			dapx_ep_post_end(ep);
 		return;
@@ -407,7 +417,10 @@ void dapx_ep_deadline(struct work_struct *work)
 
 /* ------------------------------------------------------------------- connect */
 
-/* What connecting and accepting need of an endpoint besides its state. */
+/*
+ * Returns whether the endpoint has everything that connecting and accepting need, besides its
+ * state.
+ */
 static bool dapx_ep_is_complete(struct dapx_ep *ep)
 {
 	return ep->qp && ep->request_evd && ep->connect_evd &&
@@ -429,7 +442,7 @@ static int dapx_ep_enter_active(struct dapx_ep *ep, struct dapx_cm *cm)
 	return ret;
 }
 
-/* Undoes dapx_ep_enter_active(), unless an event came first: then that stands. */
+/* Undoes dapx_ep_enter_active(), unless an event has already changed the state. */
 static bool dapx_ep_leave_active(struct dapx_ep *ep)
 {
 	bool left = false;
@@ -444,7 +457,7 @@ static bool dapx_ep_leave_active(struct dapx_ep *ep)
 	return left;
 }
 
-/* With an id of the consumer's, whose route is resolved. */
+/* Connects with an id of the consumer, whose route is resolved. */
 static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
 {
 	struct dapx_cm *cm = dapx_use_cm(ep->obj.ctx, handle);
@@ -489,7 +502,7 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 	cm = dapx_cm_for_ep(ep);
 	if (IS_ERR(cm))
 		return PTR_ERR(cm);
-	/* As for any id: see dapx_cm_destroy_async(). */
+	/* As for any id that belongs to another device: see dapx_cm_destroy_async(). */
 	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
 	ret = dapx_ep_enter_active(ep, cm);
 	if (!ret) {
@@ -511,7 +524,10 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 	return ret == -ENODEV ? -EADDRNOTAVAIL : ret;
 }
 
-/* Not if the set-up is over already: a peer that has left since may have begun to use the timer. */
+/*
+ * Starts the timer, unless the set-up is over already: a peer that has left meanwhile may have
+ * the timer in use.
+ */
 static void dapx_ep_begin_deadline(struct dapx_ep *ep)
 {
 	u64 now = ktime_get_ns();
@@ -568,7 +584,10 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	};
 	ep->connect_deadline = cmd->deadline;
 	if (cmd->deadline <= ktime_get_ns()) {
-		/* Too late to begin: the same end, and the peer is not bothered. */
+		/*
+		 * The deadline has passed: the outcome is the same, and the peer gets no
+		 * request.
+		 */
 		spin_lock_irq(&ep->lock);
 		dapx_ep_set_state(ep, DAPX_EP_DISCONNECTED);
 		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_TIMED_OUT, -ETIMEDOUT);
@@ -589,8 +608,8 @@ out:
 /* -------------------------------------------------------------------- accept */
 
 /*
- * A call that fails changes nothing. So what can be known to fail is asked before
- * the first step; what fails after it is an event.
+ * A call that fails changes nothing. So everything that can be checked is checked before the
+ * first transition. A later failure is reported by an event.
  */
 static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 				  const struct dapx_ep_accept *cmd)
@@ -611,7 +630,7 @@ static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 	};
 
 	rdma_lock_handler(cm->id);
-	/* Refused when the peer has given up. */
+	/* The CM refuses this when the peer has given up. */
 	ret = ep->obj.ctx->dev->iwarp ? 0 : dapx_ep_qp_step_init(ep, cm->id, IB_QPS_RTR, &step);
 	if (!ret)
 		ret = dapx_ep_qp_step(ep, cm->id, IB_QPS_INIT);
@@ -637,7 +656,7 @@ static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 		dapx_ep_connect_failed(ep, DAPX_CONNECTION_ACCEPT_ERROR, ret, NULL, 0);
 	ret = 0;
 out:
-	/* Points into the command. */
+	/* It points into the command. */
 	ep->conn_param.private_data = NULL;
 	rdma_unlock_handler(cm->id);
 	return ret;
@@ -690,19 +709,22 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 		claimed = false;
 	}
 out:
-	/* Giving the request back may take its endpoint's mutex. */
+	/* dapx_cm_unclaim_request() may take the mutex of the request's endpoint. */
 	mutex_unlock(&ep->obj.mutex);
 	if (claimed)
 		dapx_cm_unclaim_request(cm);
 	dapx_object_put(&ep->obj);
 	dapx_object_put(&cm->obj);
-	/* The peer gave up: what the CM says of an id in the wrong state. */
+	/* The CM returns EINVAL for an id in the wrong state: the peer gave up. */
 	return claimed && ret == -EINVAL ? -EBADFD : ret;
 }
 
 /* ---------------------------------------------------------------- disconnect */
 
-/* All requests are done, as a graceful disconnect wants it, or one of the peer. In ep->work. */
+/*
+ * All requests are done, for which a graceful disconnect of this side or of the peer has
+ * waited. In ep->work.
+ */
 void dapx_ep_disconnect_drained(struct dapx_ep *ep)
 {
 	bool peer_left = READ_ONCE(ep->peer_left);
@@ -711,7 +733,7 @@ void dapx_ep_disconnect_drained(struct dapx_ep *ep)
 		return;
 	if (!dapx_queue_idle(&ep->sq))
 		return;
-	/* With a CM id, the end of one's own is when the peer has answered. */
+	/* With a CM id, a disconnect of this side is over when the peer has answered. */
 	if ((peer_left || !ep->cm) && !dapx_ep_disconnected(ep))
 		return;
 	dapx_cm_disconnect(ep->cm);
@@ -721,7 +743,7 @@ static int dapx_ep_disconnect_graceful(struct dapx_ep *ep)
 {
 	bool begun = false;
 
-	/* First, so that nothing published after the call is taken. */
+	/* First of all, so that nothing is taken that is published after the call. */
 	dapx_queue_limit(&ep->sq, true);
 	spin_lock_irq(&ep->lock);
 	if (ep->state == DAPX_EP_CONNECTED) {
@@ -729,7 +751,7 @@ static int dapx_ep_disconnect_graceful(struct dapx_ep *ep)
 		begun = true;
 	}
 	spin_unlock_irq(&ep->lock);
-	/* It broke just now: then all that is published is to be flushed. */
+	/* The connection broke just now: then everything published is flushed. */
 	if (!begun)
 		dapx_queue_limit(&ep->sq, false);
 	dapx_ep_update_modes(ep);
@@ -754,7 +776,7 @@ int dapx_cmd_ep_disconnect(struct dapx_ucmd *ucmd)
 	switch (READ_ONCE(ep->state)) {
 	case DAPX_EP_ACTIVE_PENDING:
 	case DAPX_EP_COMPLETION_PENDING:
-		/* Aborts the set-up; the peer sees its end. */
+		/* This aborts the set-up, and the peer is told. */
 		dapx_ep_disconnected(ep);
 		if (ep->cm)
 			dapx_cm_shutdown(ep->cm);
