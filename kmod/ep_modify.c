@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: what of an endpoint changes after it is made: its objects, and the steps of its queue pair
+ * dapx: changes of an endpoint after its creation: its objects, and transitions of its queue
+ * pair
  */
 #include "ep.h"
 
 /*
- * The EVD to which @q's completions go is read under its lock, and changes under it, and
- * only while the queue has nothing that could still go to the old one. Who looks at the
- * pointer elsewhere does so under RCU, to wake whoever waits. EBADFD: something was taken.
+ * The pointer to the EVD of @q's completions is read and changed with @q's lock, and changed
+ * only while the queue has nothing that could still complete to the old EVD. Other code that
+ * reads the pointer, to wake waiters, does so under RCU. EBADFD: an entry was taken.
  */
 static int dapx_ep_change_evd(struct dapx_queue *q, struct dapx_evd **place, struct dapx_evd *evd)
 {
@@ -15,7 +16,7 @@ static int dapx_ep_change_evd(struct dapx_queue *q, struct dapx_evd **place, str
 
 	spin_lock_bh(&q->lock);
 	if (!q->ops || dapx_queue_all_ended(q)) {
-		/* Binds, and what is left of an earlier connection's receives of an SRQ. */
+		/* These are binds, and events of an SRQ's receives from an earlier connection. */
 		dapx_queue_drop_events(q, *place);
 		WRITE_ONCE(*place, evd);
 	} else {
@@ -25,7 +26,7 @@ static int dapx_ep_change_evd(struct dapx_queue *q, struct dapx_evd **place, str
 	return ret;
 }
 
-/* What a mask asks for, looked up and counted as used. */
+/* The objects that a mask asks for, looked up and in use. */
 struct dapx_ep_change {
 	struct dapx_object *pd;
 	struct dapx_object *request_evd;
@@ -82,7 +83,7 @@ static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
 	struct dapx_qp new;
 	int ret;
 
-	/* As when it was made. */
+	/* The same check as at creation. */
 	if (ep->srq && ep->srq->pd != pd)
 		return -EINVAL;
 	if (ep->rq.ops && ep->rq.head != READ_ONCE(*ep->rq.view.tail))
@@ -136,7 +137,7 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 		if (ret)
 			goto out;
 	}
-	/* With a new PD this does not fail: the queue pair never took a receive. */
+	/* This does not fail after a change of PD: then the queue pair never took a receive. */
 	if (cmd->mask & DAPX_EP_MODIFY_RECV_EVD) {
 		evd = ep->recv_evd;
 		ret = dapx_ep_change_evd(&ep->rq, &ep->recv_evd, to_dapx_evd(change.recv_evd));
@@ -147,7 +148,7 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 		dapx_ep_use_recv_evd(ep, ep->recv_evd);
 		change.recv_evd = evd ? &evd->obj : NULL;
 	}
-	/* Nor does this: before a connection no request is taken. */
+	/* Nor does this: no request is taken before a connection. */
 	if (cmd->mask & DAPX_EP_MODIFY_REQUEST_EVD) {
 		evd = ep->request_evd;
 		ret = dapx_ep_change_evd(&ep->sq, &ep->request_evd,
@@ -210,7 +211,7 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 		ep->transport->adjust_step(ep, step, &attr, mask);
 
 	ret = dapx_ep_qp_modify(ep, &attr, mask);
-	/* A queue pair in error; a GID index without a GID. */
+	/* The queue pair is in error, or the GID index has no GID. */
 	if (ret)
 		return ret == -ECANCELED ? -EBADFD : ret == -ENODATA ? -EINVAL : ret;
 
@@ -219,7 +220,7 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 		ep->port = step->port;
 	else if (step->state == DAPX_QP_RTR)
 		ep->remote_qp_num = step->dest_qp_num;
-	/* A message may have broken it already. */
+	/* A message may have broken the connection already. */
 	if (ep->state == from && from != to)
 		dapx_ep_set_state(ep, to);
 	spin_unlock_irq(&ep->lock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dapx: memory regions: the process' own pages, pinned and registered
+ * dapx: memory regions: pages of the process, pinned and registered
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -15,7 +15,7 @@
 			 DAPX_ACCESS_REMOTE_READ | DAPX_ACCESS_REMOTE_ATOMIC)
 #define DAPX_ACCESS_REMOTE (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_READ | \
 			    DAPX_ACCESS_REMOTE_ATOMIC)
-/* Far more than a device needs that does not hand out a few keys in turn. */
+/* Far more than needed, unless a device hands out the same few keys in turn. */
 #define DAPX_KEY_TRIES 16
 
 static int dapx_access_to_ib(u32 access)
@@ -34,8 +34,8 @@ static int dapx_access_to_ib(u32 access)
 }
 
 /*
- * Pinning answers EFAULT to all that is wrong with a range. When all of it is
- * mapped, what is missing are rights.
+ * Pinning fails with EFAULT whatever is wrong with a range. If all of it is mapped, rights are
+ * missing.
  */
 int dapx_mr_pin_error(u64 addr, u64 length)
 {
@@ -59,8 +59,8 @@ int dapx_mr_pin_error(u64 addr, u64 length)
 }
 
 /*
- * Pins and registers. Keys of windows that are long gone may still be on their way
- * from a peer, so none of those is used again soon.
+ * Pins and registers memory. A request with the key of a window that was freed long ago may
+ * still be on its way from a peer, so such keys are not reused soon.
  */
 struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 access, bool window)
 {
@@ -73,11 +73,14 @@ struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 acc
 	flags = dapx_access_to_ib(access);
 	for (;;) {
 		ibmr = ib_reg_user_mr(pd->ibpd, addr, length, addr, flags);
-		/* Without rights for peers there is no key; rxe of 6.1 has 0 for it. */
+		/* Without rights for peers there is no remote key; rxe of 6.1 then has key 0. */
 		if (IS_ERR(ibmr) || !keys || !(access & DAPX_ACCESS_REMOTE) ||
 		    (window ? dapx_keys_take(keys, ibmr->rkey) : !dapx_keys_used(keys, ibmr->rkey)))
 			break;
-		/* Kept until there is a better one, so that the device does not choose it again. */
+		/*
+		 * The region is kept until there is one with another key, so that the device
+		 * does not choose the same key again.
+		 */
 		refused[tries++] = ibmr;
 		if (tries == DAPX_KEY_TRIES) {
 			ibmr = ERR_PTR(-ENOMEM);
@@ -120,7 +123,7 @@ int dapx_cmd_mr_create(struct dapx_ucmd *ucmd)
 	ret = ib_check_mr_access(ibdev, access);
 	if (ret)
 		goto err_pd;
-	/* Those of XRC are the module's own. */
+	/* The module itself checks rights for XRC. */
 	device_access = cmd->access;
 	if (ibdev->attrs.atomic_cap == IB_ATOMIC_NONE && cmd->flags & DAPX_MR_XRC)
 		device_access &= ~DAPX_ACCESS_REMOTE_ATOMIC;
@@ -207,13 +210,13 @@ static void dapx_mr_destroy(struct dapx_object *obj)
 	struct dapx_mr *mr = to_dapx_mr(obj);
 	int ret;
 
-	/* A command that found it while it had a handle adds nothing any more. */
+	/* A command that found the region while it had a handle adds nothing from here on. */
 	mutex_lock(&obj->mutex);
 	mr->dead = true;
 	mutex_unlock(&obj->mutex);
 	xa_erase(&obj->ctx->mrs, obj->handle);
 	dapx_mr_unpin(mr);
-	/* Removes the keys and waits for the packet that is being copied. */
+	/* This removes the keys, and waits for a packet that is being copied. */
 	ret = ib_dereg_mr(mr->ibmr);
 	WARN_ON_ONCE(ret);
 	dapx_pd_key_revoked(mr->pd);
@@ -241,7 +244,10 @@ const struct dapx_object_class dapx_mr_class = {
 	.fill_locked = dapx_mr_fill,
 };
 
-/* What user space may name, a handle and an address; under RCU. NULL: not for this. */
+/*
+ * Finds the region that user space names by handle and address. Under RCU. Returns NULL if it
+ * may not be used for this.
+ */
 struct dapx_mr *dapx_mr_find(struct dapx_context *ctx, struct dapx_pd *pd,
 			     const struct dapx_sge *sge, bool write)
 {
@@ -249,7 +255,7 @@ struct dapx_mr *dapx_mr_find(struct dapx_context *ctx, struct dapx_pd *pd,
 
 	if (!mr || mr->pd != pd || (write && !(mr->access & DAPX_ACCESS_LOCAL_WRITE)))
 		return NULL;
-	/* In this order nothing can wrap around. */
+	/* The order of these checks avoids overflow. */
 	if (sge->addr < mr->addr || sge->addr - mr->addr > mr->length ||
 	    sge->length > mr->length - (sge->addr - mr->addr))
 		return NULL;
@@ -257,8 +263,8 @@ struct dapx_mr *dapx_mr_find(struct dapx_context *ctx, struct dapx_pd *pd,
 }
 
 /*
- * Turns that into what the device needs, a key: the only place where keys of local
- * memory come from. Looks without a reference, in softirq: MRs are freed after a grace
+ * Translates a segment into the device's form, with a key: the only place where keys of local
+ * memory come from. It takes no reference and runs in softirq: MRs are freed after a grace
  * period.
  */
 int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,

@@ -2,7 +2,7 @@
 /*
  * dapx: receives: from a ring to the device, and back as events
  *
- * Those of an endpoint, and what they have in common with those of an SRQ.
+ * This file has the receives of endpoints, and what they share with those of SRQs.
  */
 #include "ep.h"
 
@@ -26,7 +26,7 @@ void dapx_recv_prepare(struct dapx_queue *q, struct dapx_slot *slot)
 	};
 }
 
-/* Makes a receive for the device out of the entry's copy. */
+/* Builds the device's work request from the copy of an entry. */
 enum dapx_status dapx_recv_build(struct dapx_queue *q, struct dapx_pd *pd,
 				 struct dapx_slot *slot, struct ib_recv_wr *wr)
 {
@@ -49,7 +49,7 @@ enum dapx_status dapx_recv_build(struct dapx_queue *q, struct dapx_pd *pd,
 	return DAPX_STATUS_SUCCESS;
 }
 
-/* A receive of @ep ended; the slot is the endpoint's or its SRQ's. */
+/* Completes a receive of @ep. The slot belongs to the endpoint or to its SRQ. */
 void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct ib_wc *wc)
 {
 	enum dapx_status status = dapx_wc_status(wc->status);
@@ -65,7 +65,10 @@ void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct
 		}
 		if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)
 			event->completion.opcode = DAPX_OP_RECV_RDMA_IMM;
-		/* Who cares is told by dapx_ep_fetch(). */
+		/*
+		 * If the difference matters, dapx_ep_fetch() wakes those who wait for solicited
+		 * events.
+		 */
 		slot->node.solicited = !ep->recv_cq;
 		/* Acquire, as in dapx_ep_connected(). */
 		if (unlikely(!smp_load_acquire(&ep->established)))
@@ -158,7 +161,7 @@ const struct dapx_queue_ops dapx_recv_ops = {
 
 /* -------------------------------------------------------- solicited ones */
 
-/* So many are fetched at a time: softirqs are off meanwhile. */
+/* Receives that are fetched at a time, as softirqs are off meanwhile. */
 #define DAPX_FETCH_BATCH 64
 
 /* Returns whether there may be more. */
@@ -180,11 +183,11 @@ static bool dapx_ep_fetch_some(struct dapx_ep *ep)
 }
 
 /*
- * Receives of an endpoint that tells solicited ones apart: its CQ wakes us for
- * those only, the others are fetched when the process looks for events.
+ * Fetches the receives of an endpoint that distinguishes solicited ones: its CQ notifies only
+ * of these, and the others are fetched when the process asks for events.
  *
- * Not more than the CQ can have had when it was last armed: what came later has notified anew,
- * and a process that posts as fast as we fetch does not hold us here.
+ * It fetches no more than the CQ can have held when it was last armed. Later completions have
+ * notified anew, and a process that posts as fast as this thread fetches cannot keep it here.
  */
 void dapx_ep_fetch(struct dapx_ep *ep)
 {
@@ -196,17 +199,17 @@ void dapx_ep_fetch(struct dapx_ep *ep)
 }
 
 /*
- * @evd is that of the receives, held by the caller or by RCU: the endpoint may be losing it
- * just now.
+ * @evd is the EVD of the receives. The caller or RCU keeps it, as the endpoint may be changing
+ * to another one.
  *
- * For solicited receives only, unless somebody waits for any, or the flush of a
- * queue pair in error is to be seen: not every device calls that solicited.
+ * Arms the CQ for solicited receives only, unless a thread waits for any event, or the flush of
+ * a queue pair in error is to be seen, which not every device reports as solicited.
  */
 void dapx_ep_arm(struct dapx_ep *ep, struct dapx_evd *evd)
 {
 	bool any = READ_ONCE(ep->qp_state) == IB_QPS_ERR || dapx_evd_wants_any(evd);
 
-	/* Armed first: what comes later notifies anew, what came before is fetched. */
+	/* The CQ is armed first: later completions notify anew, and earlier ones are fetched. */
 	spin_lock_bh(&ep->recv_cq_lock);
 	if (ep->recv_cq)
 		ib_req_notify_cq(ep->recv_cq, any ? IB_CQ_NEXT_COMP : IB_CQ_SOLICITED);
