@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "clock.h"
 #include "command.h"
 #include "ring.h"
 #include "why.h"
@@ -45,6 +46,19 @@ __u32 ring_used(const struct ring *ring)
 {
 	return __atomic_load_n(ring->tail, __ATOMIC_ACQUIRE) -
 	       __atomic_load_n(ring->head, __ATOMIC_ACQUIRE);
+}
+
+int ring_await_taken(const struct ring *ring)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+
+	while (ring_used(ring)) {
+		if (now_ns() > deadline)
+			return because("the kernel has not taken %u entries",
+				       ring_used(ring));
+		sleep_ms(1);
+	}
+	return 0;
 }
 
 void *ring_entry(const struct ring *ring, __u32 index)

@@ -25,6 +25,8 @@ int ring_map(int fd, const struct dapx_ring_layout *layout, struct ring *ring);
 void ring_unmap(struct ring *ring);
 __u32 ring_flags(const struct ring *ring);
 __u32 ring_used(const struct ring *ring);
+/* Waits until the kernel has taken all entries of a ring of work. */
+int ring_await_taken(const struct ring *ring);
 void *ring_entry(const struct ring *ring, __u32 index);
 /* Producer: -1 with EAGAIN if the ring is full. Does not ring the doorbell. */
 int ring_push(struct ring *ring, const void *entry, size_t size);
