@@ -224,22 +224,6 @@ static int dapx_xrcd_check_file(struct file *file)
 	return 0;
 }
 
-static int dapx_xrcd_get_path(int fd, struct path *path)
-{
-	struct fd f = fdget(fd);
-	int ret;
-
-	if (!fd_file(f))
-		return -EBADF;
-	ret = dapx_xrcd_check_file(fd_file(f));
-	if (!ret) {
-		*path = fd_file(f)->f_path;
-		path_get(path);
-	}
-	fdput(f);
-	return ret;
-}
-
 /* @path NULL: of no file. What is left in @closed is to be let go. */
 static int dapx_xrcd_open(struct dapx_ucmd *ucmd, const struct path *path,
 			  struct dapx_xrc_domain **closed)
@@ -281,7 +265,7 @@ int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
 {
 	const struct dapx_xrcd_open *cmd = ucmd->cmd;
 	struct dapx_xrc_domain *closed = NULL;
-	struct path path = {};
+	struct fd f;
 	int ret;
 
 	if (cmd->flags & ~(DAPX_XRCD_CREATE | DAPX_XRCD_EXCL))
@@ -293,15 +277,17 @@ int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd)
 
 	/* Outside of the context: a file system may be a process, which answers when it likes. */
 	dapx_context_leave(ucmd);
-	ret = dapx_xrcd_get_path(cmd->fd, &path);
-	if (ret)
-		return ret;
-	ret = dapx_context_enter(ucmd);
+	f = fdget(cmd->fd);
+	if (!fd_file(f))
+		return -EBADF;
+	ret = dapx_xrcd_check_file(fd_file(f));
 	if (!ret)
-		ret = dapx_xrcd_open(ucmd, &path, &closed);
+		ret = dapx_context_enter(ucmd);
+	if (!ret)
+		ret = dapx_xrcd_open(ucmd, &fd_file(f)->f_path, &closed);
 	dapx_context_leave(ucmd);
 	dapx_xrc_domain_let_go(closed);
-	path_put(&path);
+	fdput(f);
 	return ret;
 }
 
