@@ -33,6 +33,7 @@ struct dapx_bind {
 
 /* ------------------------------------------------------------------- windows */
 
+/* Waits for the process' memory. On success the window takes over the use of the MR. */
 static int dapx_window_create(struct dapx_rmr *rmr, struct dapx_mr *mr,
 			      const struct dapx_rmr_bind *cmd, struct dapx_window *window)
 {
@@ -45,7 +46,7 @@ static int dapx_window_create(struct dapx_rmr *rmr, struct dapx_mr *mr,
 	 */
 	if (access & (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_ATOMIC))
 		access |= DAPX_ACCESS_LOCAL_WRITE;
-	ibmr = dapx_mr_register(rmr->pd, cmd->addr, cmd->length, access, true);
+	ibmr = dapx_mr_register(mr->pd, cmd->addr, cmd->length, access, true);
 	if (IS_ERR(ibmr))
 		return PTR_ERR(ibmr);
 	*window = (struct dapx_window) {
@@ -181,20 +182,17 @@ err_pd:
 	return ret;
 }
 
-static int dapx_rmr_check_bind(const struct dapx_rmr_bind *cmd, const struct dapx_ep *ep,
-			       const struct dapx_rmr *rmr, const struct dapx_mr *mr)
+/* While the MR is in use, its PD stays, which is also the RMR's. */
+static int dapx_rmr_check_window(const struct dapx_rmr_bind *cmd, const struct dapx_rmr *rmr,
+				 const struct dapx_mr *mr)
 {
 	u64 end;
 
-	if (ep->pd != rmr->pd)
-		return -EINVAL;
-	if (cmd->access & DAPX_ACCESS_REMOTE_ATOMIC &&
-	    ep->pd->ibpd->device->attrs.atomic_cap == IB_ATOMIC_NONE)
-		return -EOPNOTSUPP;
-	if (!mr)
-		return 0;
 	if (mr->pd != rmr->pd)
 		return -EINVAL;
+	if (cmd->access & DAPX_ACCESS_REMOTE_ATOMIC &&
+	    mr->pd->ibpd->device->attrs.atomic_cap == IB_ATOMIC_NONE)
+		return -EOPNOTSUPP;
 	if (check_add_overflow(cmd->addr, cmd->length, &end))
 		return -EOVERFLOW;
 	if (cmd->addr < mr->addr || end > mr->addr + mr->length)
@@ -203,6 +201,28 @@ static int dapx_rmr_check_bind(const struct dapx_rmr_bind *cmd, const struct dap
 	    !(mr->access & DAPX_ACCESS_LOCAL_WRITE))
 		return -EACCES;
 	return 0;
+}
+
+/* Looks up and locks the endpoint, if @rmr can be bound in its request queue. */
+static struct dapx_ep *dapx_rmr_lock_ep(struct dapx_context *ctx, u32 handle,
+					const struct dapx_rmr *rmr)
+{
+	struct dapx_ep *ep = dapx_ep_lock(ctx, handle);
+	int ret = 0;
+
+	if (IS_ERR(ep))
+		return ep;
+	if (ep->pd != rmr->pd)
+		ret = -EINVAL;
+	else if (ep->state != DAPX_EP_CONNECTED && ep->state != DAPX_EP_DISCONNECTED)
+		ret = -EBADFD;
+	/* The endpoint's mutex is held, so that the number can only decrease. */
+	else if (atomic_read(&ep->binds) >= ep->sq.view.depth)
+		ret = -EAGAIN;
+	if (!ret)
+		return ep;
+	dapx_ep_unlock(ep);
+	return ERR_PTR(ret);
 }
 
 /* Nothing is before the bind and the process wants no event, so it needs no place in the queue. */
@@ -265,34 +285,22 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 	return 0;
 }
 
-/* Queues the bind of @rmr to a new window. Takes over the use of the MR. */
+/* Binds @rmr to @window, or to none. */
 static int dapx_rmr_post_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struct dapx_rmr *rmr,
-			      struct dapx_mr *mr)
+			      struct dapx_window *window)
 {
 	struct dapx_rmr_bind *cmd = ucmd->cmd;
-	struct dapx_window window = {};
-	int ret;
 
-	if (mr) {
-		ret = dapx_window_create(rmr, mr, cmd, &window);
-		if (ret) {
-			dapx_object_unuse(&mr->obj);
-			return ret;
-		}
-	}
-	cmd->out_rkey = dapx_window_rkey(&window);
+	cmd->out_rkey = dapx_window_rkey(window);
 	if (!(cmd->flags & DAPX_BIND_SIGNALED) && dapx_queue_is_clear(&ep->sq))
-		ret = dapx_rmr_bind_at_once(ucmd, rmr, &window);
-	else
-		ret = dapx_rmr_queue_bind(ucmd, ep, rmr, &window);
-	if (ret)
-		dapx_window_revoke(rmr, &window);
-	return ret;
+		return dapx_rmr_bind_at_once(ucmd, rmr, window);
+	return dapx_rmr_queue_bind(ucmd, ep, rmr, window);
 }
 
 int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 {
 	struct dapx_rmr_bind *cmd = ucmd->cmd;
+	struct dapx_window window = {};
 	struct dapx_mr *mr = NULL;
 	struct dapx_rmr *rmr;
 	struct dapx_ep *ep;
@@ -311,24 +319,31 @@ int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 			ret = PTR_ERR(mr);
 			goto out_rmr;
 		}
+		ret = dapx_rmr_check_window(cmd, rmr, mr);
+		if (ret)
+			goto out_mr;
 	}
-	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	/*
+	 * The memory comes when whoever provides it likes, and other commands on the endpoint
+	 * must not wait for that. So the endpoint is unlocked meanwhile, and checked again.
+	 */
+	ep = dapx_rmr_lock_ep(ucmd->ctx, cmd->ep, rmr);
+	if (mr && !IS_ERR(ep)) {
+		dapx_ep_unlock(ep);
+		ret = dapx_window_create(rmr, mr, cmd, &window);
+		if (ret)
+			goto out_mr;
+		mr = NULL;
+		ep = dapx_rmr_lock_ep(ucmd->ctx, cmd->ep, rmr);
+	}
 	if (IS_ERR(ep)) {
 		ret = PTR_ERR(ep);
-		goto out_mr;
+	} else {
+		ret = dapx_rmr_post_bind(ucmd, ep, rmr, &window);
+		dapx_ep_unlock(ep);
 	}
-	ret = dapx_rmr_check_bind(cmd, ep, rmr, mr);
-	if (!ret && ep->state != DAPX_EP_CONNECTED && ep->state != DAPX_EP_DISCONNECTED)
-		ret = -EBADFD;
-	/* The endpoint's mutex is held, so that the number can only decrease. */
-	if (!ret && atomic_read(&ep->binds) >= ep->sq.view.depth)
-		ret = -EAGAIN;
 	if (ret)
-		goto out_ep;
-	ret = dapx_rmr_post_bind(ucmd, ep, rmr, mr);
-	mr = NULL;
-out_ep:
-	dapx_ep_unlock(ep);
+		dapx_window_revoke(rmr, &window);
 out_mr:
 	if (mr)
 		dapx_object_unuse(&mr->obj);

@@ -408,29 +408,14 @@ inline dapx_rmr_queue_bind(b, t, ok, w)
 inline dapx_rmr_post_bind(b, t, ok, w)
 {
 	assert(bind[b] == NEW);
-	if
-	:: !unbinds[b] -> dapx_window_create(b)
-	:: else
-	fi;
 	dapx_queue_is_clear(b, ok);
 	if
 	:: ok -> dapx_rmr_bind_at_once(b, ok, w)
 	:: ok = true; dapx_rmr_queue_bind(b, t, ok, w)
-	fi;
-	if
-	:: ok
-	:: else ->
-#ifndef WITHOUT_dapx_rmr_post_bind__dapx_window_revoke
-		dapx_window_revoke(bind_window[b]);
-#endif
-		atomic {
-			bind_window[b] = NONE;
-			bind[b] = REFUSED;
-			over[b] = true
-		}
 	fi
 }
 
+/* That nothing is pinned for an endpoint that is gone already is left out. */
 inline dapx_cmd_rmr_bind(b, t, ok, w)
 {
 	/* dapx_get_rmr(), dapx_use_mr() */
@@ -451,19 +436,29 @@ inline dapx_cmd_rmr_bind(b, t, ok, w)
 	}
 	if
 	:: ok ->
+		if
+		:: !unbinds[b] -> dapx_window_create(b)
+		:: else
+		fi;
 		lock(ep_mutex);
 		ok = !ep_dead;
 		if
-		:: ok ->
-			dapx_rmr_post_bind(b, t, ok, w)
-		:: else ->
-			bind[b] = REFUSED;
-			if
-			:: !unbinds[b] -> atomic { assert(mr_users > 0); mr_users-- }
-			:: else
-			fi
+		:: ok -> dapx_rmr_post_bind(b, t, ok, w)
+		:: else
 		fi;
 		unlock(ep_mutex);
+		if
+		:: ok
+		:: else ->
+#ifndef WITHOUT_dapx_cmd_rmr_bind__dapx_window_revoke
+			dapx_window_revoke(bind_window[b]);
+#endif
+			atomic {
+				bind_window[b] = NONE;
+				bind[b] = REFUSED;
+				over[b] = true
+			}
+		fi;
 		atomic { rmr_touch; rmr_refs-- }
 	:: else
 	fi

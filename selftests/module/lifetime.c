@@ -1262,6 +1262,80 @@ TEST_F(life, killed_while_it_registers_memory_that_does_not_come)
 		wait_for(pid);
 }
 
+struct bind {
+	int fd;
+	struct dapx_rmr_bind cmd;
+	int error;
+	bool done;
+};
+
+static void *binds(void *arg)
+{
+	struct bind *bind = arg;
+
+	bind->error = _test_cmd_rmr_bind(bind->fd, &bind->cmd) ? errno : 0;
+	__atomic_store_n(&bind->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+struct ended_ep {
+	struct ep *ep;
+	int error;
+	bool done;
+};
+
+static void *frees(void *arg)
+{
+	struct ended_ep *ended = arg;
+	struct dapx_free cmd = { .handle = ended->ep->handle };
+
+	ended->error = _test_cmd_free(ended->ep->host->fd, &cmd) ? errno : 0;
+	__atomic_store_n(&ended->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* A bind waits for the memory of its window: nothing that ends its endpoint waits for the bind. */
+TEST_F(life, freed_while_a_bind_waits_for_memory)
+{
+	struct bind bind = { .fd = self->a.fd };
+	struct ended_ep ended = { .ep = &self->ea };
+	__u64 deadline = in_ms(PATIENCE_MS);
+	pthread_t binding, freeing;
+	struct kept_page page;
+
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(page_keep(&page, true));
+	bind.cmd.mr = test_cmd(mr_create, self->a.fd, .pd = self->a.pd,
+			       .addr = (uintptr_t)page.addr, .length = 4096,
+			       .access = DAPX_ACCESS_LOCAL_WRITE).out_mr;
+	bind.cmd.rmr = test_cmd(rmr_create, self->a.fd, .pd = self->a.pd).out_rmr;
+	bind.cmd.ep = self->ea.handle;
+	bind.cmd.addr = (uintptr_t)page.addr;
+	bind.cmd.length = 4096;
+	bind.cmd.access = DAPX_ACCESS_REMOTE_WRITE;
+	OK(page_protect(&page));
+	ASSERT_EQ(0, pthread_create(&binding, NULL, binds, &bind));
+	while (!page_is_asked_for(&page, 1)) {
+		if (!__atomic_load_n(&bind.done, __ATOMIC_ACQUIRE))
+			continue;
+		pthread_join(binding, NULL);
+		page_let_go(&page);
+		SKIP(return, "this kernel refuses to pin what it would have to wait for");
+	}
+	ASSERT_EQ(0, pthread_create(&freeing, NULL, frees, &ended));
+	while (!__atomic_load_n(&ended.done, __ATOMIC_ACQUIRE) && now_ns() < deadline)
+		sleep_ms(1);
+	EXPECT_TRUE(ended.done);
+	page_let_go(&page);
+	ASSERT_EQ(0, pthread_join(freeing, NULL));
+	ASSERT_EQ(0, pthread_join(binding, NULL));
+	EXPECT_EQ(0, ended.error);
+	/* The endpoint is gone, and with it what was pinned for the bind. */
+	EXPECT_EQ(ENOENT, bind.error);
+	test_cmd(free, self->a.fd, .handle = bind.cmd.rmr);
+	test_cmd(free, self->a.fd, .handle = bind.cmd.mr);
+}
+
 struct asker {
 	int fd;
 	struct dapx_query_device *cmd;
