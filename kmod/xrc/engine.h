@@ -121,6 +121,7 @@ struct dapx_xrc_message {
 	u64 compare_add;
 	u64 swap;
 	u32 first;			/* its first request; set when the message is @next */
+	enum dapx_status outcome;	/* if the requester fails */
 };
 
 struct dapx_xrc_requester;
@@ -140,7 +141,10 @@ struct dapx_xrc_requester_ops {
 	/* called once for each message, in the order of submission */
 	void (*done)(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
 		     enum dapx_status status);
-	/* call dapx_xrc_waited() after @usecs microseconds; replaces an earlier wait */
+	/*
+	 * call dapx_xrc_waited() after @usecs microseconds, in a context of its own even if that
+	 * is 0; replaces an earlier wait
+	 */
 	void (*wait)(struct dapx_xrc_requester *req, u32 usecs);
 	/* get a buffer for one more segment, if possible, and increment @room; may be NULL */
 	void (*make_room)(struct dapx_xrc_requester *req);
@@ -152,7 +156,9 @@ struct dapx_xrc_requester {
 	struct dapx_xrc_message *next;	/* message of the next request; NULL: none */
 	u32 next_seq;
 	u32 acked;			/* all requests before it are done */
-	u32 queued;			/* messages from @next on */
+	u32 num_messages;
+	u32 queued;			/* of them, from @next on */
+	u32 data_pending;		/* of them, those before @next that return data */
 	u32 sent;			/* segments, including those sent again */
 	u32 limit;			/* of @sent, as granted by the peer */
 	u32 payload;			/* most bytes of a request; 0: no welcome yet */

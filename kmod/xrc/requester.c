@@ -17,6 +17,13 @@
 
 /* Far more than any responder grants. */
 #define DAPX_XRC_MAX_CREDITS 65536
+/*
+ * An answer may end all requests that were sent, and must not take long. The credits of a
+ * responder of this module do not suffice for so many.
+ */
+#define DAPX_XRC_MAX_UNANSWERED 1024
+/* Messages that are ended at a time when the requester has failed. */
+#define DAPX_XRC_FLUSH_BATCH 64
 
 /* The InfiniBand specification's table of receiver-not-ready timers, in microseconds. */
 static const u32 dapx_xrc_rnr_usecs[32] = {
@@ -59,6 +66,27 @@ static u32 dapx_xrc_part(const struct dapx_xrc_requester *req, const struct dapx
 	return min(msg->total - offset, req->payload);
 }
 
+static void dapx_xrc_end(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
+			 enum dapx_status status)
+{
+	list_del_init(&msg->entry);
+	req->num_messages--;
+	/* Afterwards, the memory may be reused for another message. */
+	req->ops->done(req, msg, status);
+}
+
+/* The requester has failed: ends a batch of messages, and the rest later. */
+static void dapx_xrc_flush(struct dapx_xrc_requester *req)
+{
+	struct dapx_xrc_message *msg;
+	u32 left = DAPX_XRC_FLUSH_BATCH;
+
+	for (; left && (msg = dapx_xrc_first(req)); left--)
+		dapx_xrc_end(req, msg, msg->outcome);
+	if (!list_empty(&req->messages))
+		req->ops->wait(req, 0);
+}
+
 /*
  * Ends all messages. @msg, or the first one if it is NULL, gets @status; the others are
  * flushed. Requests that the peer carried out but did not answer are flushed as well, since the
@@ -67,55 +95,35 @@ static u32 dapx_xrc_part(const struct dapx_xrc_requester *req, const struct dapx
 static void dapx_xrc_fail(struct dapx_xrc_requester *req, struct dapx_xrc_message *msg,
 			  enum dapx_status status)
 {
-	struct dapx_xrc_message *first;
-
 	if (!msg)
 		msg = dapx_xrc_first(req);
+	if (msg && !req->failed)
+		msg->outcome = status;
 	req->failed = true;
 	req->next = NULL;
 	req->queued = 0;
-	while ((first = dapx_xrc_first(req))) {
-		enum dapx_status how = DAPX_STATUS_FLUSHED;
-
-		/* After done(), the memory may be reused for another message. */
-		if (first == msg) {
-			how = status;
-			msg = NULL;
-		}
-		list_del_init(&first->entry);
-		req->ops->done(req, first, how);
-	}
+	dapx_xrc_flush(req);
 }
 
-/* The connection has failed: the first message ends with @status, all others are flushed. */
+/*
+ * The connection has failed: the first message ends with @status, all others are flushed. May
+ * be called again, for the next batch.
+ */
 void dapx_xrc_requester_fail(struct dapx_xrc_requester *req, enum dapx_status status)
 {
 	dapx_xrc_fail(req, NULL, status);
 }
 
-static bool dapx_xrc_data_pending(const struct dapx_xrc_requester *req)
-{
-	const struct dapx_xrc_message *msg;
-
-	list_for_each_entry(msg, &req->messages, entry) {
-		if (msg == req->next)
-			break;
-		if (dapx_xrc_returns_data(msg->opcode))
-			return true;
-	}
-	return false;
-}
-
 /* Returns whether the next message has to wait for data of earlier ones. */
 static bool dapx_xrc_is_fenced(const struct dapx_xrc_requester *req)
 {
-	return req->next->fence && req->next_seq == req->next->first &&
-	       dapx_xrc_data_pending(req);
+	return req->next->fence && req->next_seq == req->next->first && req->data_pending;
 }
 
 static bool dapx_xrc_can_send(struct dapx_xrc_requester *req)
 {
 	if (req->failed || req->waiting || !req->next || req->sent == req->limit ||
+	    req->next_seq - req->acked >= DAPX_XRC_MAX_UNANSWERED ||
 	    (req->payload ? dapx_xrc_is_fenced(req) : req->greeted))
 		return false;
 	if (!req->room && req->ops->make_room)
@@ -183,6 +191,8 @@ static bool dapx_xrc_add_request(struct dapx_xrc_requester *req, struct dapx_xrc
 	req->next_seq++;
 	if (index + 1 == dapx_xrc_requests(req, msg)) {
 		req->queued--;
+		if (dapx_xrc_returns_data(msg->opcode))
+			req->data_pending++;
 		req->next = list_is_last(&msg->entry, &req->messages) ?
 			    NULL : list_next_entry(msg, entry);
 		if (req->next)
@@ -250,7 +260,9 @@ void dapx_xrc_submit(struct dapx_xrc_requester *req, struct dapx_xrc_message *ms
 		req->ops->done(req, msg, DAPX_STATUS_FLUSHED);
 		return;
 	}
+	msg->outcome = DAPX_STATUS_FLUSHED;
 	list_add_tail(&msg->entry, &req->messages);
+	req->num_messages++;
 	/* done() has submitted it while dapx_xrc_fail() flushes: it is flushed after the others. */
 	if (req->failed)
 		return;
@@ -264,8 +276,10 @@ void dapx_xrc_submit(struct dapx_xrc_requester *req, struct dapx_xrc_message *ms
 /* The time that was given to wait() has passed. */
 void dapx_xrc_waited(struct dapx_xrc_requester *req)
 {
-	if (req->failed)
+	if (req->failed) {
+		dapx_xrc_flush(req);
 		return;
+	}
 	if (!req->payload) {
 		if (req->hellos == DAPX_XRC_HELLOS) {
 			dapx_xrc_fail(req, NULL, DAPX_STATUS_TRANSPORT);
@@ -332,8 +346,9 @@ static enum dapx_status dapx_xrc_acknowledge(struct dapx_xrc_requester *req, u32
 		}
 		if (req->acked != end)
 			continue;
-		list_del_init(&msg->entry);
-		req->ops->done(req, msg, DAPX_STATUS_SUCCESS);
+		if (dapx_xrc_returns_data(msg->opcode))
+			req->data_pending--;
+		dapx_xrc_end(req, msg, DAPX_STATUS_SUCCESS);
 	}
 	return data ? DAPX_STATUS_BAD_RESPONSE : DAPX_STATUS_SUCCESS;
 }
@@ -341,8 +356,6 @@ static enum dapx_status dapx_xrc_acknowledge(struct dapx_xrc_requester *req, u32
 /* The peer had no receive for the first message that is not done: resume there after a while. */
 static void dapx_xrc_go_back(struct dapx_xrc_requester *req, u8 rnr_timer, bool progress)
 {
-	struct dapx_xrc_message *msg;
-
 	if (progress)
 		req->tries = 0;
 	if (req->retry_limit < 7 && req->tries++ == req->retry_limit) {
@@ -351,9 +364,8 @@ static void dapx_xrc_go_back(struct dapx_xrc_requester *req, u8 rnr_timer, bool 
 	}
 	req->next_seq = req->acked;
 	req->next = dapx_xrc_first(req);
-	req->queued = 0;
-	list_for_each_entry(msg, &req->messages, entry)
-		req->queued++;
+	req->queued = req->num_messages;
+	req->data_pending = 0;
 	req->waiting = true;
 	req->ops->wait(req, dapx_xrc_rnr_usecs[rnr_timer]);
 }

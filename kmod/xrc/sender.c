@@ -518,12 +518,17 @@ static int dapx_xrc_sender_start(struct dapx_ep *ep)
 static void dapx_xrc_sender_stop(struct dapx_ep *ep)
 {
 	struct dapx_xrc_sender *sender = ep->xrc;
+	bool more;
 
-	dapx_xrc_sender_lock(sender);
-	sender->stopped = true;
-	dapx_xrc_requester_fail(&sender->req, DAPX_STATUS_FLUSHED);
-	dapx_xrc_send_give_back(sender);
-	dapx_xrc_sender_unlock(sender);
+	do {
+		dapx_xrc_sender_lock(sender);
+		sender->stopped = true;
+		dapx_xrc_requester_fail(&sender->req, DAPX_STATUS_FLUSHED);
+		more = !list_empty(&sender->req.messages);
+		dapx_xrc_send_give_back(sender);
+		dapx_xrc_sender_unlock(sender);
+		cond_resched();
+	} while (more);
 	/* If the timer's handler is running, it may be retiring those requests. Wait for it. */
 	hrtimer_cancel(&sender->timer);
 	hrtimer_cancel(&sender->probe_timer);

@@ -214,7 +214,7 @@ struct Sender : dapx_xrc_requester {
 
     static void wait(dapx_xrc_requester* req, u32 usecs)
     {
-        check(usecs > 0, "no time to wait");
+        check(usecs > 0 || req->failed, "no time to wait");
         of(req).timer = true;
     }
 
@@ -337,7 +337,7 @@ struct Sender : dapx_xrc_requester {
         dapx_xrc_answered(this, arrived.get(), length);
         check(!was_failed || failed, "failed, and goes on");
         check(acked - was_acked <= was_sent - was_acked, "done, but not sent");
-        check(!failed || done_ == messages_.size(), "failed, and something is left");
+        check(!failed || done_ == messages_.size() || timer, "failed, and something is left");
     }
 };
 
@@ -395,7 +395,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check(sender.room + sender.under_way == room + sender.lent, "room was lost");
         check(sender.asked || sender.failed, "waits for an answer, but did not ask");
     }
+    sender.timer = false;
     dapx_xrc_requester_fail(&sender, DAPX_STATUS_TRANSPORT);
+    while (sender.timer) {
+        sender.timer = false;
+        dapx_xrc_waited(&sender);
+    }
     check(sender.done_ == sender.messages_.size(), "something is left");
     return 0;
 }

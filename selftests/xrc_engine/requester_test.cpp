@@ -9,6 +9,7 @@
 
 #include <array>
 #include <endian.h>
+#include <sanitizer/asan_interface.h>
 #include <utility>
 
 namespace dapx::xrc::test {
@@ -1092,6 +1093,103 @@ TEST_F(XrcRequester, AReadIsAskedForAgainBehindWhatWasNotReady)
     EXPECT_EQ(world.to_responder.size(), 3U);
     answer(3);
     EXPECT_EQ(world.done(), 3U);
+}
+
+// ------------------------------------------------------------------ what takes long, in pieces
+
+constexpr std::uint32_t batch = 64;
+
+TEST_F(XrcRequester, EndsABatchAtATimeWhenItFails)
+{
+    start(std::vector<Wanted>(2 * batch + 1, {.total = full}));
+    world.break_requester();
+    EXPECT_EQ(world.done(), batch);
+    ASSERT_EQ(world.timer, 0U);
+    ASSERT_TRUE(world.fire());
+    EXPECT_EQ(world.done(), 2 * batch);
+    // Its owner need not wait for the timer.
+    world.break_requester(DAPX_STATUS_FLUSHED);
+    EXPECT_TRUE(world.all_done());
+    EXPECT_EQ(world.status(0), DAPX_STATUS_TRANSPORT);
+    for (std::size_t i = 1; i < world.messages(); ++i)
+        EXPECT_EQ(world.status(i), DAPX_STATUS_FLUSHED);
+}
+
+TEST_F(XrcRequester, WhatFailedMayBeInALaterBatch)
+{
+    start({{.total = full}});
+    for (std::uint32_t i = 1; i < 2 * batch; ++i)
+        world.enqueue({.total = full, .broken_at = i == batch + 1 ? 0 : ~std::uint64_t{0}});
+    world.transmit();
+    EXPECT_EQ(world.done(), batch);
+    // Another failure is none of its own.
+    world.break_requester();
+    EXPECT_TRUE(world.all_done());
+    for (std::size_t i = 0; i < world.messages(); ++i)
+        EXPECT_EQ(world.status(i),
+                  i == batch + 1 ? DAPX_STATUS_LOCAL_PROTECTION : DAPX_STATUS_FLUSHED);
+}
+
+TEST_F(XrcRequester, AnAnswerEndsNoMoreThanItMay)
+{
+    constexpr std::uint32_t most = 1024;
+    constexpr std::uint32_t in_a_segment = (payload + size) / size;
+    start(std::vector<Wanted>(3 * most), 3 * most);
+    const std::uint32_t sent = world.requester.next_seq;
+    EXPECT_GE(sent, most);
+    EXPECT_LT(sent, most + in_a_segment);
+    EXPECT_TRUE(asks(world.to_responder.size() - 1));
+    answer(in_a_segment);
+    EXPECT_EQ(world.done(), in_a_segment);
+    EXPECT_GT(world.requester.next_seq, sent);
+    EXPECT_LT(world.requester.next_seq, most + 2 * in_a_segment);
+    EXPECT_TRUE(asks(world.to_responder.size() - 1));
+}
+
+/// Memory that must not be looked at; the sanitizer sees whoever does.
+class Untouched {
+public:
+    Untouched(const World& world, std::size_t from, std::size_t to)
+    {
+        for (std::size_t i = from; i < to; ++i) {
+            const dapx_xrc_message& message = world.message(i);
+            messages_.push_back(&message);
+            ASAN_POISON_MEMORY_REGION(&message, sizeof(message));
+        }
+    }
+    Untouched(const Untouched&) = delete;
+    Untouched(Untouched&&) = delete;
+    Untouched& operator=(const Untouched&) = delete;
+    Untouched& operator=(Untouched&&) = delete;
+    ~Untouched()
+    {
+        for (const dapx_xrc_message* message : messages_)
+            ASAN_UNPOISON_MEMORY_REGION(message, sizeof(*message));
+    }
+
+private:
+    std::vector<const dapx_xrc_message*> messages_;
+};
+
+TEST_F(XrcRequester, GoesBackWithoutALookAtTheOthers)
+{
+    start(std::vector<Wanted>(10, {.total = full}));
+    {
+        const Untouched others(world, 1, 10);
+        answer(0, DAPX_STATUS_RECEIVER_NOT_READY);
+    }
+    world.to_responder.clear();
+    ASSERT_TRUE(world.fire());
+    EXPECT_EQ(world.to_responder.size(), 10U);
+    EXPECT_EQ(le32toh(sent(0).demand), 10U);
+}
+
+TEST_F(XrcRequester, AFenceIsCheckedWithoutALookAtTheOthers)
+{
+    start({{.opcode = DAPX_OP_RDMA_READ, .total = 1}, {.total = full}, {.total = full}});
+    const Untouched others(world, 0, 2);
+    world.submit({.total = 1, .fence = true});
+    EXPECT_EQ(world.to_responder.size(), 3U);
 }
 
 } // namespace
