@@ -492,17 +492,13 @@ static int dapx_cm_try_free(struct dapx_cm *cm, u32 flags)
 	else if (cm->unacked && !(flags & DAPX_FREE_DISCARD))
 		ret = 1;
 	else
-		cm->closing = true;	/* from here on there are no events */
+		ret = dapx_object_erase(&cm->obj, false);
+	/* With the lock, so that from here on there are no events, and an id in use loses none. */
+	if (!ret)
+		cm->closing = true;
 	spin_unlock_irq(&cm->lock);
-	if (ret)
-		return ret;
-	ret = dapx_object_unpublish(&cm->obj, false);
-	if (ret == -EBUSY) {
-		spin_lock_irq(&cm->lock);
-		cm->closing = false;
-		dapx_cm_notify_gone(cm);
-		spin_unlock_irq(&cm->lock);
-	}
+	if (!ret)
+		dapx_object_uncharge(&cm->obj);
 	return ret;
 }
 

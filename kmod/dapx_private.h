@@ -296,6 +296,8 @@ struct dapx_object *dapx_object_get_next(struct dapx_context *ctx, unsigned long
 struct dapx_object *dapx_object_use(struct dapx_context *ctx, u32 handle,
 				    enum dapx_object_type type);
 void dapx_object_unuse(struct dapx_object *obj);
+int dapx_object_erase(struct dapx_object *obj, bool force);
+void dapx_object_uncharge(struct dapx_object *obj);
 int dapx_object_unpublish(struct dapx_object *obj, bool force);
 bool dapx_object_queue_work(struct dapx_object *obj, struct work_struct *work);
 bool dapx_object_queue_delayed(struct dapx_object *obj, struct delayed_work *work,

@@ -70,7 +70,7 @@ err_context:
 	return ret;
 }
 
-static void dapx_object_uncharge(struct dapx_object *obj)
+void dapx_object_uncharge(struct dapx_object *obj)
 {
 	struct dapx_context *ctx = obj->ctx;
 
@@ -213,11 +213,10 @@ static void dapx_object_release_id(struct dapx_context *ctx, struct xa_state *xa
 }
 
 /*
- * Removes the handle. Returns 0 to exactly one caller, which must then call destroy() and put
- * the xarray's reference. Fails with EBUSY if the object has users, unless @force: then its
- * users are about to find it in a state in which they cannot use it.
+ * The part of dapx_object_unpublish() that does not sleep. The caller must then call
+ * dapx_object_uncharge().
  */
-int dapx_object_unpublish(struct dapx_object *obj, bool force)
+int dapx_object_erase(struct dapx_object *obj, bool force)
 {
 	struct dapx_context *ctx = obj->ctx;
 	XA_STATE(xas, &ctx->objects, obj->handle);
@@ -231,6 +230,18 @@ int dapx_object_unpublish(struct dapx_object *obj, bool force)
 	else
 		dapx_object_release_id(ctx, &xas);
 	xas_unlock(&xas);
+	return ret;
+}
+
+/*
+ * Removes the handle. Returns 0 to exactly one caller, which must then call destroy() and put
+ * the xarray's reference. Fails with EBUSY if the object has users, unless @force: then its
+ * users are about to find it in a state in which they cannot use it.
+ */
+int dapx_object_unpublish(struct dapx_object *obj, bool force)
+{
+	int ret = dapx_object_erase(obj, force);
+
 	if (!ret)
 		dapx_object_uncharge(obj);
 	return ret;
