@@ -230,6 +230,25 @@ int dapx_cm_connect_aside(struct dapx_cm *cm)
 }
 
 /*
+ * dapx_cm_shutdown() follows. This starts the time that an iWARP driver gets, so that it passes
+ * for all endpoints of a context at once.
+ */
+void dapx_cm_begin_shutdown(struct dapx_cm *cm)
+{
+	if (!cm->connect_until)
+		cm->connect_until = (jiffies + DAPX_STREAM_TIME) | 1;
+}
+
+/* Returns whether the connector has ended by itself. */
+static bool dapx_cm_wait_connected(struct dapx_cm *cm)
+{
+	unsigned long now = jiffies;
+
+	return wait_for_completion_timeout(&cm->connected, time_before(now, cm->connect_until) ?
+					   cm->connect_until - now : 0);
+}
+
+/*
  * Cancels all pending operations, and waits for callbacks. The peer of a set-up gets a reject,
  * that of a connection a disconnect.
  */
@@ -243,7 +262,8 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 	mutex_unlock(&cm->id_mutex);
 	if (!id)
 		return;
-	if (cm->connects && !wait_for_completion_timeout(&cm->connected, DAPX_STREAM_TIME)) {
+	dapx_cm_begin_shutdown(cm);
+	if (cm->connects && !dapx_cm_wait_connected(cm)) {
 		mutex_lock(&cm->id_mutex);
 		if (cm->connector)
 			send_sig(SIGKILL, cm->connector, 1);

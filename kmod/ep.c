@@ -528,6 +528,8 @@ static void dapx_ep_stop(struct dapx_object *obj)
 	if (dead)
 		return;
 	trace_dapx_teardown(&ep->obj, "stop");
+	if (ep->cm)
+		dapx_cm_begin_shutdown(ep->cm);
 	cancel_work_sync(&ep->work);
 	cancel_delayed_work_sync(&ep->deadline);
 	dapx_ep_update_modes(ep);

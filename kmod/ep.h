@@ -256,6 +256,7 @@ struct dapx_cm {
 	struct task_struct *connector;	/* NULL: none, or it is done */
 	bool connects;			/* by a connector */
 	struct completion connected;	/* or not: the connector has ended */
+	unsigned long connect_until;	/* jiffies; then it is interrupted; 0: no end has begun */
 	spinlock_t lock;		/* state, closing, requests, unacked */
 	enum dapx_cm_state state;
 	bool closing;			/* no more events */
@@ -303,6 +304,7 @@ extern const struct dapx_object_class dapx_cm_class;
 struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx);
 struct dapx_cm *dapx_cm_for_ep(struct dapx_ep *ep);
 int dapx_cm_connect_aside(struct dapx_cm *cm);
+void dapx_cm_begin_shutdown(struct dapx_cm *cm);
 void dapx_cm_shutdown(struct dapx_cm *cm);
 void dapx_cm_disconnect(struct dapx_cm *cm);
 void dapx_cm_mark_sent(struct dapx_cm *cm);

@@ -4,11 +4,15 @@
  * the ends that a connection attempt can come to.
  */
 #include <arpa/inet.h>
+#include <glob.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "kselftest_harness.h"
 #include "harness/cm.h"
 #include "harness/fabric.h"
 #include "harness/machine.h"
+#include "harness/process.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
@@ -1115,6 +1119,72 @@ TEST_F(cm, silent_peer)
 	EXPECT_EQ(DAPX_EP_ACTIVE_PENDING, ep_shown_state(&self->ea));
 	OK(ep_destroy(&self->ea));
 	EXPECT_GT(10ULL * 1000000000, now_ns() - start);
+	run("ip route delete 10.0.0.99 dev %s", dev);
+	run("ip neigh delete 10.0.0.99 dev %s", dev);
+}
+
+#define SILENT_PEERS 6
+
+/* How many threads connect, on iWARP. */
+static unsigned int connecting(void)
+{
+	unsigned int found = 0;
+	glob_t threads;
+	const char *name;
+	size_t i;
+
+	if (glob("/proc/[0-9]*/comm", 0, NULL, &threads))
+		return 0;
+	for (i = 0; i < threads.gl_pathc; i++) {
+		name = read_line(threads.gl_pathv[i]);
+		found += name && !strcmp(name, "dapx_connect");
+	}
+	globfree(&threads);
+	return found;
+}
+
+static pid_t connects_to_silent_peers(void)
+{
+	struct ep ep[SILENT_PEERS];
+	struct host host;
+	pid_t pid = fork();
+	int i;
+
+	if (pid)
+		return pid;
+	if (host_set_up(&host, 0))
+		_exit(1);
+	for (i = 0; i < SILENT_PEERS; i++)
+		if (ep_create(&host, &ep[i]) ||
+		    connect_nowhere(&host, &ep[i], "10.0.0.99", false, PATIENCE_MS * 100))
+			_exit(2);
+	for (;;)
+		pause();
+}
+
+/* The end of a process takes no longer with several of them than with one. */
+TEST_F(cm, silent_peers_of_a_killed_process)
+{
+	const char *dev = getenv("DAPX_NETDEV");
+	__u64 deadline = in_ms(PATIENCE_MS), start, took;
+	pid_t pid;
+
+	if (!on_siw())
+		SKIP(return, "only an iWARP driver waits for a peer");
+	run("ip neigh replace 10.0.0.99 lladdr 02:da:00:00:00:99 nud permanent dev %s", dev);
+	ASSERT_EQ(0, run("ip route replace 10.0.0.99 dev %s src %s", dev, self->a.addr));
+	pid = connects_to_silent_peers();
+	ASSERT_LT(0, pid);
+	while (connecting() < SILENT_PEERS && now_ns() < deadline)
+		sleep_ms(1);
+	EXPECT_EQ(SILENT_PEERS, connecting());
+	start = now_ns();
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(256 + SIGKILL, wait_for(pid));
+	took = now_ns() - start;
+	if (in_virtual_time())
+		EXPECT_GT(SILENT_PEERS / 2 * 1000000000ULL, took)
+			TH_LOG("%llu ms", (unsigned long long)took / 1000000);
 	run("ip route delete 10.0.0.99 dev %s", dev);
 	run("ip neigh delete 10.0.0.99 dev %s", dev);
 }
