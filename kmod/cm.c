@@ -588,7 +588,6 @@ static int dapx_cm_fill(struct dapx_object *obj, struct sk_buff *skb)
 const struct dapx_object_class dapx_cm_class = {
 	.type = DAPX_OBJECT_CM,
 	.size = sizeof(struct dapx_cm),
-	.is_source = dapx_cm_is_listener,
 	.free = dapx_cm_free,
 	.destroy = dapx_cm_destroy,
 	.state = dapx_cm_object_state,

@@ -461,8 +461,10 @@ static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cm
 	/* Set the state first: requests may arrive before rdma_listen() returns. */
 	WRITE_ONCE(cm->state, DAPX_CM_LISTENING);
 	ret = rdma_listen(cm->id, min_t(u32, cm->backlog, INT_MAX));
-	if (!ret)
+	if (!ret) {
+		dapx_object_make_source(&cm->obj);
 		return 0;
+	}
 
 	WRITE_ONCE(cm->state, DAPX_CM_BOUND);
 	if (ep) {

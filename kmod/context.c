@@ -37,6 +37,7 @@ static void dapx_context_end_work(struct work_struct *work);
 int dapx_context_open(struct dapx_context **out)
 {
 	struct dapx_context *ctx;
+	unsigned int type;
 	int ret;
 
 	if (!current->mm)
@@ -49,6 +50,9 @@ int dapx_context_open(struct dapx_context **out)
 	xa_init_flags(&ctx->objects, XA_FLAGS_ALLOC1);
 	xa_init(&ctx->mrs);
 	xa_init_flags(&ctx->rings, XA_FLAGS_ALLOC1);
+	for (type = 0; type < DAPX_OBJECT_TYPES; type++)
+		INIT_LIST_HEAD(&ctx->of_type[type]);
+	INIT_LIST_HEAD(&ctx->sources);
 	INIT_LIST_HEAD(&ctx->device_entry);
 	INIT_WORK(&ctx->end_work, dapx_context_end_work);
 	INIT_LIST_HEAD(&ctx->closed_domains);
@@ -166,26 +170,6 @@ void dapx_context_leave(struct dapx_ucmd *ucmd)
 	ucmd->entered = false;
 }
 
-/*
- * Destroys objects whose callbacks create and destroy other objects, before any other is looked
- * at.
- */
-static void dapx_context_destroy_sources(struct dapx_context *ctx)
-{
-	struct dapx_object *obj;
-	unsigned long handle;
-
-	xa_for_each(&ctx->objects, handle, obj) {
-		/* Take a reference, since a callback may destroy the object meanwhile. */
-		obj = dapx_object_get(ctx, handle, DAPX_OBJECT_ANY);
-		if (IS_ERR(obj))
-			continue;
-		if (obj->class->is_source && obj->class->is_source(obj))
-			dapx_object_destroy(obj);
-		dapx_object_put(obj);
-	}
-}
-
 /* The device may be detached concurrently, so hold it. */
 static void dapx_context_notify(struct dapx_context *ctx, const struct dapx_notification *what)
 {
@@ -196,25 +180,12 @@ static void dapx_context_notify(struct dapx_context *ctx, const struct dapx_noti
 
 static void dapx_object_stop(struct dapx_object *obj)
 {
-	if (obj->class->stop)
-		obj->class->stop(obj);
+	obj->class->stop(obj);
 }
 
 static void dapx_object_device_removed(struct dapx_object *obj)
 {
-	if (obj->class->device_removed)
-		obj->class->device_removed(obj);
-}
-
-static void dapx_objects_each(struct dapx_context *ctx, void (*fn)(struct dapx_object *obj))
-{
-	struct dapx_object *obj;
-	unsigned long handle;
-
-	xa_for_each(&ctx->objects, handle, obj) {
-		fn(obj);
-		cond_resched();
-	}
+	obj->class->device_removed(obj);
 }
 
 static void dapx_context_teardown(struct dapx_context *ctx)
@@ -225,12 +196,12 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 			    .number = atomic_read(&ctx->num_objects) });
 	down_write(&ctx->sem);
 
-	dapx_context_destroy_sources(ctx);
+	dapx_objects_destroy_sources(ctx);
 	/*
 	 * Move all queue pairs to error before draining the first, so that they drain in
 	 * parallel.
 	 */
-	dapx_objects_each(ctx, dapx_object_stop);
+	dapx_objects_each(ctx, DAPX_OBJECT_EP, dapx_object_stop);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EP);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_CM);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_XRC_QP);
@@ -238,7 +209,7 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 	dapx_objects_destroy(ctx, DAPX_OBJECT_RMR);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_MR);
 	if (ctx->cause == DAPX_GENL_CAUSE_REMOVED)
-		dapx_objects_each(ctx, dapx_object_device_removed);
+		dapx_objects_each(ctx, DAPX_OBJECT_EVD, dapx_object_device_removed);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_XRCD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EVD);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_PD);

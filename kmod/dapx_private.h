@@ -196,6 +196,7 @@ extern unsigned int dapx_max_user_objects;
 
 /* ------------------------------------------------------------- context.c */
 
+#define DAPX_OBJECT_TYPES (DAPX_OBJECT_XRC_QP + 1)
 /* The name of a process or a domain in 'rdma resource show', which has room for 16 characters. */
 #define DAPX_OWNER_SIZE sizeof("dapx:xrcd:2147483647")
 
@@ -212,6 +213,9 @@ struct dapx_context {
 	struct dapx_device *dev;	/* set once; read after smp_load_acquire(@attached) */
 	struct list_head device_entry;	/* dapx_devices_lock */
 	struct xarray objects;
+	/* objects.xa_lock: each object is on one list, oldest first, while it is published */
+	struct list_head of_type[DAPX_OBJECT_TYPES];
+	struct list_head sources;	/* see dapx_object_make_source() */
 	u32 next_object;
 	u32 vacant;			/* objects.xa_lock; see dapx_object_release_id() */
 	struct xarray mrs;		/* by handle; read under RCU */
@@ -251,6 +255,7 @@ struct dapx_object {
 	struct dapx_context *ctx;
 	const struct dapx_object_class *class;
 	u32 handle;			/* 0: none */
+	struct list_head entry;		/* ctx->of_type[] or ctx->sources; empty: not published */
 	unsigned int users;		/* ctx->objects' xa_lock */
 	u64 user_data;
 	struct mutex mutex;		/* commands that change it */
@@ -267,8 +272,6 @@ struct dapx_object_class {
 	int (*doorbell)(struct dapx_object *obj, u32 doorbells);
 	/* NULL: EBUSY while it has users, else destroy() */
 	int (*free)(struct dapx_object *obj, struct dapx_ucmd *ucmd);
-	/* teardown: its callbacks create objects, so it has to be destroyed first */
-	bool (*is_source)(struct dapx_object *obj);
 	/* teardown: from here on it accepts nothing more; NULL: nothing to stop */
 	void (*stop)(struct dapx_object *obj);
 	void (*device_removed)(struct dapx_object *obj);
@@ -289,6 +292,7 @@ struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
 void dapx_object_publish(struct dapx_object *obj);
 void dapx_object_abort(struct dapx_object *obj);
 void dapx_object_make_internal(struct dapx_object *obj);
+void dapx_object_make_source(struct dapx_object *obj);
 struct dapx_object *dapx_object_get(struct dapx_context *ctx, u32 handle,
 				    enum dapx_object_type type);
 struct dapx_object *dapx_object_get_next(struct dapx_context *ctx, unsigned long *handle,
@@ -305,8 +309,10 @@ bool dapx_object_queue_delayed(struct dapx_object *obj, struct delayed_work *wor
 void dapx_object_requeue_delayed(struct dapx_object *obj, struct delayed_work *work,
 				 unsigned long delay);
 void dapx_object_put(struct dapx_object *obj);
-void dapx_object_destroy(struct dapx_object *obj);
+void dapx_objects_each(struct dapx_context *ctx, enum dapx_object_type type,
+		       void (*fn)(struct dapx_object *obj));
 void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type);
+void dapx_objects_destroy_sources(struct dapx_context *ctx);
 
 /*
  * The accessors of a class: to_dapx_NAME() takes its member @obj. dapx_get_NAME() takes a

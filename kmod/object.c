@@ -98,6 +98,7 @@ struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
 		goto err_free;
 	kref_init(&obj->kref);
 	mutex_init(&obj->mutex);
+	INIT_LIST_HEAD(&obj->entry);
 	obj->class = class;
 	ret = xa_alloc_cyclic(&ctx->objects, &obj->handle, NULL, xa_limit_31b,
 			      &ctx->next_object, GFP_KERNEL_ACCOUNT);
@@ -114,8 +115,13 @@ err_free:
 
 void dapx_object_publish(struct dapx_object *obj)
 {
+	struct dapx_context *ctx = obj->ctx;
+
+	xa_lock(&ctx->objects);
 	/* Cannot fail: the slot is reserved. */
-	xa_store(&obj->ctx->objects, obj->handle, obj, GFP_KERNEL);
+	__xa_store(&ctx->objects, obj->handle, obj, GFP_KERNEL);
+	list_add_tail(&obj->entry, &ctx->of_type[obj->class->type]);
+	xa_unlock(&ctx->objects);
 }
 
 /* Undoes dapx_object_alloc(); the caller has undone the rest. */
@@ -132,6 +138,15 @@ void dapx_object_make_internal(struct dapx_object *obj)
 	xa_erase(&obj->ctx->objects, obj->handle);
 	dapx_object_uncharge(obj);
 	obj->handle = 0;
+}
+
+/* From now on the object's callbacks create objects, so teardown has to destroy it first. */
+void dapx_object_make_source(struct dapx_object *obj)
+{
+	xa_lock(&obj->ctx->objects);
+	if (!list_empty(&obj->entry))
+		list_move_tail(&obj->entry, &obj->ctx->sources);
+	xa_unlock(&obj->ctx->objects);
 }
 
 static bool dapx_object_is(const struct dapx_object *obj, enum dapx_object_type type)
@@ -204,8 +219,11 @@ void dapx_object_unuse(struct dapx_object *obj)
  * Handles are allocated cyclically, so the next object gets a neighbouring handle, and finds
  * the xarray's nodes still allocated.
  */
-static void dapx_object_release_id(struct dapx_context *ctx, struct xa_state *xas)
+static void dapx_object_release_id(struct dapx_object *obj, struct xa_state *xas)
 {
+	struct dapx_context *ctx = obj->ctx;
+
+	list_del_init(&obj->entry);
 	/* The same entry that dapx_object_alloc() reserves a handle with. */
 	xas_store(xas, XA_ZERO_ENTRY);
 	__xa_erase(&ctx->objects, ctx->vacant);
@@ -228,7 +246,7 @@ int dapx_object_erase(struct dapx_object *obj, bool force)
 	else if (obj->users && !force)
 		ret = -EBUSY;
 	else
-		dapx_object_release_id(ctx, &xas);
+		dapx_object_release_id(obj, &xas);
 	xas_unlock(&xas);
 	return ret;
 }
@@ -282,27 +300,58 @@ void dapx_object_requeue_delayed(struct dapx_object *obj, struct delayed_work *w
 	mod_delayed_work(obj->ctx->user->works, work, delay);
 }
 
-/* Destroys an object during teardown, even if it has users, and puts the xarray's reference. */
-void dapx_object_destroy(struct dapx_object *obj)
-{
-	xa_erase(&obj->ctx->objects, obj->handle);
-	dapx_object_uncharge(obj);
-	obj->class->destroy(obj);
-	dapx_object_put(obj);
-}
-
-/* Destroys all objects of a type. No command is in flight. */
-void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type)
+/* For teardown: no command is in flight, and no source is left. */
+void dapx_objects_each(struct dapx_context *ctx, enum dapx_object_type type,
+		       void (*fn)(struct dapx_object *obj))
 {
 	struct dapx_object *obj;
-	unsigned long handle;
 
-	xa_for_each(&ctx->objects, handle, obj) {
-		if (obj->class->type != type)
-			continue;
-		dapx_object_destroy(obj);
+	list_for_each_entry(obj, &ctx->of_type[type], entry) {
+		fn(obj);
 		cond_resched();
 	}
+}
+
+/* Removes the first object of a list and its handle; the caller gets the xarray's reference. */
+static struct dapx_object *dapx_objects_take(struct dapx_context *ctx, struct list_head *list)
+{
+	struct dapx_object *obj;
+
+	xa_lock(&ctx->objects);
+	obj = list_first_entry_or_null(list, struct dapx_object, entry);
+	if (obj) {
+		list_del_init(&obj->entry);
+		__xa_erase(&ctx->objects, obj->handle);
+	}
+	xa_unlock(&ctx->objects);
+	return obj;
+}
+
+static void dapx_objects_destroy_list(struct dapx_context *ctx, struct list_head *list)
+{
+	struct dapx_object *obj;
+
+	while ((obj = dapx_objects_take(ctx, list))) {
+		dapx_object_uncharge(obj);
+		obj->class->destroy(obj);
+		dapx_object_put(obj);
+		cond_resched();
+	}
+}
+
+/* For teardown: destroys all objects of a type, even those that have users. */
+void dapx_objects_destroy(struct dapx_context *ctx, enum dapx_object_type type)
+{
+	dapx_objects_destroy_list(ctx, &ctx->of_type[type]);
+}
+
+/*
+ * For teardown, before any other object is looked at: until these are destroyed, their
+ * callbacks create and destroy other objects.
+ */
+void dapx_objects_destroy_sources(struct dapx_context *ctx)
+{
+	dapx_objects_destroy_list(ctx, &ctx->sources);
 }
 
 /*
@@ -325,7 +374,7 @@ static struct dapx_object *dapx_object_take(struct dapx_context *ctx, const stru
 	else if (obj->users)
 		obj = ERR_PTR(-EBUSY);
 	else
-		dapx_object_release_id(ctx, &xas);
+		dapx_object_release_id(obj, &xas);
 	xas_unlock(&xas);
 	return obj;
 }

@@ -637,7 +637,7 @@ inline dapx_context_teardown(ok, t)
 #ifndef WITHOUT_dapx_context_teardown__down_write
 	atomic { !writer && readers == 0 -> writer = true }
 #endif
-	/* dapx_context_destroy_sources(), dapx_cm_return_candidate() */
+	/* dapx_objects_destroy_sources(), dapx_cm_return_candidate() */
 	atomic {
 		if
 		:: published && (state == RESERVED || state == PASSIVE_PENDING) -> state = UNCONNECTED
