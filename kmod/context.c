@@ -183,6 +183,11 @@ static void dapx_object_stop(struct dapx_object *obj)
 	obj->class->stop(obj);
 }
 
+static void dapx_object_settle(struct dapx_object *obj)
+{
+	obj->class->settle(obj);
+}
+
 static void dapx_object_device_removed(struct dapx_object *obj)
 {
 	obj->class->device_removed(obj);
@@ -198,10 +203,11 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 
 	dapx_objects_destroy_sources(ctx);
 	/*
-	 * Move all queue pairs to error before draining the first, so that they drain in
-	 * parallel.
+	 * Endpoints take the steps that wait for the device side by side: all flush before the
+	 * first is waited for, and all are silent before the first is destroyed.
 	 */
 	dapx_objects_each(ctx, DAPX_OBJECT_EP, dapx_object_stop);
+	dapx_objects_each(ctx, DAPX_OBJECT_EP, dapx_object_settle);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_EP);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_CM);
 	dapx_objects_destroy(ctx, DAPX_OBJECT_XRC_QP);

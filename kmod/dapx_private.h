@@ -162,7 +162,8 @@ void dapx_device_detach(struct dapx_context *ctx);
 struct ib_device *dapx_device_hold(const struct dapx_context *ctx);
 void dapx_device_unhold(void);
 void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long received_at);
-void dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp);
+unsigned long dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp);
+void dapx_device_wait_silent(const struct dapx_device *dev, unsigned long silence);
 u64 dapx_device_caps(const struct dapx_device *dev);
 u32 dapx_device_max_depth(const struct dapx_device *dev);
 u32 dapx_device_max_srq_depth(const struct dapx_device *dev);
@@ -274,6 +275,8 @@ struct dapx_object_class {
 	int (*free)(struct dapx_object *obj, struct dapx_ucmd *ucmd);
 	/* teardown: from here on it accepts nothing more; NULL: nothing to stop */
 	void (*stop)(struct dapx_object *obj);
+	/* teardown, after all are stopped: waits until the device is done with it */
+	void (*settle)(struct dapx_object *obj);
 	void (*device_removed)(struct dapx_object *obj);
 	/* @what: DAPX_ASYNC_PORT_* */
 	void (*port_event)(struct dapx_object *obj, u32 what, u32 port);

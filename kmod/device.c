@@ -275,19 +275,27 @@ void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long re
 }
 
 /*
- * Called before a queue pair is destroyed. rxe hands a packet to the queue pair's task, and
- * then reads the queue pair once more. By then the task may have put the packet's reference,
- * which may be the last one. In RESET the queue pair takes no packets, and after a grace period
- * no packet is left in that path.
+ * Called before a queue pair is destroyed, once it takes no requests and its CM id is gone. rxe
+ * hands a packet to the queue pair's task, and then reads the queue pair once more. By then the
+ * task may have put the packet's reference, which may be the last one. In RESET the queue pair
+ * takes no packets, and after a grace period no packet is left in that path. Returns what
+ * dapx_device_wait_silent() waits for.
  */
-void dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp)
+unsigned long dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 
 	if (!dev->driver->late_packets)
-		return;
+		return 0;
 	ib_modify_qp(qp, &attr, IB_QP_STATE);
-	synchronize_rcu_expedited();
+	return get_state_synchronize_rcu();
+}
+
+/* Returns at once if a grace period has passed since then. */
+void dapx_device_wait_silent(const struct dapx_device *dev, unsigned long silence)
+{
+	if (dev->driver->late_packets)
+		cond_synchronize_rcu_expedited(silence);
 }
 
 u64 dapx_device_caps(const struct dapx_device *dev)

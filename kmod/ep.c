@@ -573,13 +573,15 @@ static void dapx_ep_drop_events(struct dapx_ep *ep)
 }
 
 /*
- * The ordered teardown of an endpoint, for whatever reason it ends. The numbers are those of
- * Documentation/architecture.rst.
+ * Steps 3 and 4 of the teardown of a stopped endpoint, and the beginning of step 5. May be
+ * called again.
  */
-static void dapx_ep_teardown(struct dapx_ep *ep)
+static void dapx_ep_settle(struct dapx_object *obj)
 {
-	/* 1. and 2.: nothing is posted, the ring has no consumer, no work runs */
-	dapx_ep_stop(&ep->obj);
+	struct dapx_ep *ep = to_dapx_ep(obj);
+
+	if (ep->settled)
+		return;
 
 	/* 3.: the connection manager is done, and none of its callbacks runs */
 	trace_dapx_teardown(&ep->obj, "cm");
@@ -593,8 +595,25 @@ static void dapx_ep_teardown(struct dapx_ep *ep)
 
 	/* 4.: nothing is left at the device */
 	trace_dapx_teardown(&ep->obj, "drain");
-	if (ep->qp)
+	if (ep->qp) {
 		dapx_ep_drain(ep);
+		/* Endpoints that settle together share the grace period that this begins. */
+		ep->silence = dapx_device_silence_qp(obj->ctx->dev, ep->qp);
+	}
+	ep->settled = true;
+}
+
+/*
+ * The ordered teardown of an endpoint, for whatever reason it ends. The numbers are those of
+ * Documentation/architecture.rst.
+ */
+static void dapx_ep_teardown(struct dapx_ep *ep)
+{
+	/* 1. and 2.: nothing is posted, the ring has no consumer, no work runs */
+	dapx_ep_stop(&ep->obj);
+
+	/* 3. and 4. */
+	dapx_ep_settle(&ep->obj);
 
 	/* 5.: the queue pair and its CQs are destroyed: no completion handler runs any more */
 	trace_dapx_teardown(&ep->obj, "destroy");
@@ -676,6 +695,7 @@ static void dapx_ep_reinit(struct dapx_ep *ep, const struct dapx_qp *new)
 	ep->established = false;
 	ep->peer_left = false;
 	ep->received_at = 0;
+	ep->settled = false;
 	ep->dead = false;
 	dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
 	spin_unlock_irq(&ep->lock);
@@ -777,6 +797,7 @@ const struct dapx_object_class dapx_ep_class = {
 	.doorbells = DAPX_DOORBELL_SEND | DAPX_DOORBELL_RECV,
 	.doorbell = dapx_ep_doorbell,
 	.stop = dapx_ep_stop,
+	.settle = dapx_ep_settle,
 	.destroy = dapx_ep_destroy,
 	.release = dapx_ep_release,
 	.state = dapx_ep_object_state,

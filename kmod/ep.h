@@ -59,8 +59,8 @@ struct dapx_qp_params {
 int dapx_qp_create(struct dapx_device *dev, const struct dapx_qp_params *params,
 		   struct dapx_qp *out);
 void dapx_qp_discard(const struct dapx_qp *new);
-void dapx_qp_destroy(struct dapx_device *dev, struct ib_qp *qp, struct ib_cq *cq,
-		     struct irq_work *irq_work);
+void dapx_qp_destroy(struct dapx_device *dev, struct ib_qp *qp, unsigned long silence,
+		     struct ib_cq *cq, struct irq_work *irq_work);
 int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_attr *step,
 		       struct ib_qp_attr *attr, int *mask);
 
@@ -145,6 +145,7 @@ struct dapx_ep {
 	spinlock_t lock;		/* state, dead, cm, peer_data, user_data, ... */
 	enum dapx_ep_state state;
 	bool dead;			/* teardown has begun */
+	bool settled;			/* for teardown: dapx_ep_settle() is done */
 	bool tentative;			/* made by a listener, not accepted yet */
 	struct dapx_pd *pd;
 	struct dapx_pd_member pd_member;
@@ -170,6 +171,7 @@ struct dapx_ep {
 	struct ib_cq *recv_cq;		/* DAPX_EP_SOLICITED */
 	struct irq_work cq_irq_work;
 	enum ib_qp_state qp_state;
+	unsigned long silence;		/* of @qp; valid with @settled */
 	bool silent_error;		/* qp_mutex; dapx_ep_check_qp_error() found it in error */
 	spinlock_t recv_cq_lock;	/* polling it */
 	struct dapx_lazy_source lazy;	/* of recv_evd */

@@ -130,7 +130,7 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep)
 	 * Receives of an SRQ are not waited for. This also completes those that the device has
 	 * returned.
 	 */
-	dapx_qp_destroy(ep->obj.ctx->dev, ep->qp, ep->cq, &ep->cq_irq_work);
+	dapx_qp_destroy(ep->obj.ctx->dev, ep->qp, ep->silence, ep->cq, &ep->cq_irq_work);
 	ep->qp = NULL;
 	ep->cq = NULL;
 	if (ep->recv_cq) {

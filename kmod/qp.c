@@ -74,12 +74,15 @@ void dapx_qp_discard(const struct dapx_qp *new)
 	ib_free_cq(new->cq);
 }
 
-/* When this returns, no completion handler of @cq runs any more. @qp and @cq may be NULL. */
-void dapx_qp_destroy(struct dapx_device *dev, struct ib_qp *qp, struct ib_cq *cq,
-		     struct irq_work *irq_work)
+/*
+ * When this returns, no completion handler of @cq runs any more. @qp and @cq may be NULL.
+ * @silence: what dapx_device_silence_qp() returned.
+ */
+void dapx_qp_destroy(struct dapx_device *dev, struct ib_qp *qp, unsigned long silence,
+		     struct ib_cq *cq, struct irq_work *irq_work)
 {
 	if (qp) {
-		dapx_device_silence_qp(dev, qp);
+		dapx_device_wait_silent(dev, silence);
 		ib_destroy_qp(qp);
 	}
 	if (!cq)

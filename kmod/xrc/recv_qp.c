@@ -532,7 +532,8 @@ void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp)
 		dapx_cm_delay_reject(qp->answered_at);
 		rdma_destroy_id(id);
 	}
-	dapx_qp_destroy(domain->dev, qp->qp, qp->cq, &qp->cq_irq_work);
+	dapx_qp_destroy(domain->dev, qp->qp, dapx_device_silence_qp(domain->dev, qp->qp), qp->cq,
+			&qp->cq_irq_work);
 	cancel_delayed_work_sync(&qp->close_work);
 	cancel_work_sync(&qp->work);
 

@@ -43,6 +43,7 @@ byte refs;		/* 0: its memory is gone */
 bool mutex;		/* ep->obj.mutex */
 mtype state;
 bool dead;
+bool settled;
 bool todo_break, todo_kick, todo_disconnect;
 bool work_queued, work_runs;
 bool work_acts;		/* past its look at ep->dead */
@@ -469,28 +470,38 @@ inline dapx_cm_release_ep()
 	atomic { cm -> cm_put() }
 }
 
+inline dapx_ep_settle(t)
+{
+	if
+	:: settled
+	:: else ->
+		/* Nothing consumes the ring: by a work of the endpoint, or in its place. */
+		assert(!work_acts);
+#ifndef WITHOUT_cm
+		if
+		:: cm ->
+#ifndef WITHOUT_dapx_ep_settle__dapx_cm_shutdown
+			dapx_cm_shutdown(t);
+#endif
+#ifndef WITHOUT_dapx_ep_settle__dapx_cm_cancel_destroy /* in SET_UP */
+			dapx_cm_cancel_destroy();
+#endif
+			skip
+		:: else
+		fi;
+#endif
+#ifndef WITHOUT_drain
+		dapx_ep_drain();
+#endif
+		settled = true
+	fi
+}
+
 inline dapx_ep_teardown(t)
 {
 	atomic { assert(!ending); ending = true }
 	dapx_ep_stop(t);
-	/* Nothing consumes the ring: by a work of the endpoint, or in its place. */
-	assert(!work_acts);
-#ifndef WITHOUT_cm
-	if
-	:: cm ->
-#ifndef WITHOUT_dapx_ep_teardown__dapx_cm_shutdown
-		dapx_cm_shutdown(t);
-#endif
-#ifndef WITHOUT_dapx_ep_teardown__dapx_cm_cancel_destroy /* in SET_UP */
-		dapx_cm_cancel_destroy();
-#endif
-		skip
-	:: else
-	fi;
-#endif
-#ifndef WITHOUT_drain
-	dapx_ep_drain();
-#endif
+	dapx_ep_settle(t);
 #ifndef WITHOUT_destroy
 	dapx_qp_destroy();
 #endif
@@ -620,6 +631,7 @@ inline dapx_ep_reinit(t)
 			todo_break = false;
 			todo_kick = false;
 			todo_disconnect = false;
+			settled = false;
 			dead = false;
 			renewed = true;
 			state = UNCONNECTED
@@ -644,9 +656,9 @@ inline dapx_context_teardown(ok, t)
 		:: else
 		fi
 	}
-	/* dapx_object_stop() of all: what matters with several only */
+	/* dapx_object_stop() and dapx_object_settle() of all: what matters with several only */
 	if
-	:: published -> dapx_ep_stop(t)
+	:: published -> dapx_ep_stop(t); dapx_ep_settle(t)
 	:: else
 	fi;
 #ifndef WITHOUT_dapx_context_teardown__dapx_objects_destroy
