@@ -147,8 +147,6 @@ static bool dapx_ep_connected(struct dapx_ep *ep)
 	    ((ep->state == DAPX_EP_ACTIVE_PENDING && ep->answered) ||
 	     ep->state == DAPX_EP_COMPLETION_PENDING)) {
 		dapx_ep_set_state(ep, DAPX_EP_CONNECTED);
-		/* With the lock, as dapx_ep_waits_for_acks() may set the timer anew. */
-		cancel_delayed_work(&ep->deadline);
 		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
 		/*
 		 * Release: a completion handler that sees this posts its event after
