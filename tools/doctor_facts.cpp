@@ -4,11 +4,11 @@
 
 #include "kernel_config.hpp"
 #include "privilege.hpp"
-#include "rdma_netlink.hpp"
 #include "requirements.hpp"
 
 #include <dapx/context.hpp>
 #include <dapx/device_list.hpp>
+#include <rdma_netlink.hpp>
 
 #include <fmt/format.h>
 
@@ -303,7 +303,7 @@ Facts gather_facts()
     facts.caller = caller_facts();
     facts.tool_version = DAPX_VERSION;
     facts.library_version = library_version();
-    facts.devices_shared = rdma_devices_shared().value_or(true);
+    facts.devices_shared = dapx::detail::rdma_devices_shared().value_or(true);
     for (const dapx::DeviceInfo& device : dapx::DeviceList::read())
         facts.devices.push_back(device_facts(device, facts.node.opened));
     if (facts.devices.empty())

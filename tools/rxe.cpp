@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "rxe.hpp"
 
-#include "rdma_netlink.hpp"
-
 #include <dapx/device_list.hpp>
+#include <rdma_netlink.hpp>
 
 #include <fmt/format.h>
 
@@ -127,7 +126,7 @@ dapx::Result<std::string> add_rxe(const std::string& netdev, std::string name)
                                     netdev, longest_name)));
     if (device_exists(name))
         return std::unexpected(not_made(ENFILE, netdev, name));
-    if (const auto made = new_rdma_link(name, "rxe", netdev); !made)
+    if (const auto made = dapx::detail::new_rdma_link(name, "rxe", netdev); !made)
         return std::unexpected(not_made(made.error().code(), netdev, name));
     return name;
 }
@@ -144,7 +143,7 @@ dapx::Result<void> delete_rxe(const std::string& name)
                 fmt::format("it is no rxe device, its driver is {}; 'dapxctl devices' shows which "
                             "are",
                             device.driver.empty() ? "another" : device.driver)));
-        const auto deleted = delete_rdma_link(name);
+        const auto deleted = dapx::detail::delete_rdma_link(name);
         if (deleted)
             return {};
         const int code = deleted.error().code();

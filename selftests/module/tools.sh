@@ -194,7 +194,8 @@ rxe_life() {
 }
 
 rxe_works() {
-	"$ctl" rxe add da >"$work/out" || return
+	# As rdma-ndd does: what anybody may write there does not say what the device is.
+	"$ctl" rxe add da >"$work/out" && echo "host rxe2" >/sys/class/infiniband/rxe2/node_desc || return
 	said "$work/out"
 	[[ $(<"$work/out") = "rxe2: made on da" && $(rxe_devices da) = /sys/class/infiniband/rxe2/parent ]] &&
 		"$ctl" devices -j >"$work/j" && json "d[2]['name'] == 'rxe2' and d[2]['driver'] == 'rxe' and d[2]['usable']" "$work/j" &&

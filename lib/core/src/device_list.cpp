@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <dapx/device_list.hpp>
 
+#include "rdma_netlink.hpp"
 #include "sysfs.hpp"
 
 #include <algorithm>
@@ -31,7 +32,9 @@ DeviceInfo read_device(const std::string& name, const std::string& sysfs) noexce
     const std::string path = sysfs + "/class/infiniband/" + name;
     DeviceInfo device;
     device.name = name;
-    device.driver = detail::driver_name(name, sysfs);
+    device.driver = detail::software_driver(name).value_or("");
+    if (device.driver.empty())
+        device.driver = detail::hardware_driver(name, sysfs);
     for (const std::string& number : detail::list_directory(path + "/ports")) {
         const std::string port = path + "/ports/" + number;
         const std::vector<std::string> netdevs = detail::port_netdevs(name, number, sysfs);

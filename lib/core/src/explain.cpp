@@ -226,7 +226,8 @@ try {
         break;
     }
     case EOPNOTSUPP: {
-        const std::string driver = driver_name(device, sysfs);
+        // The module accepts all software drivers.
+        const std::string driver = hardware_driver(device, sysfs);
         text += driver.empty() ? "its driver" : "its driver, " + driver + ",";
         text += " is not one that dapx knows to be safe; 'dapxctl devices' shows which can be used";
         break;

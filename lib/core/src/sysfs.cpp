@@ -84,17 +84,10 @@ std::vector<std::string> device_names(const std::string& sysfs)
     return list_directory(sysfs + "/class/infiniband");
 }
 
-std::string driver_name(const std::string& device, const std::string& sysfs)
+std::string hardware_driver(const std::string& device, const std::string& sysfs)
 {
-    const std::string path = class_path(device, sysfs);
-    // The software drivers have no device/driver link, or one that is the network card's.
-    const std::string description = read_line(path + "/node_desc");
-    if (description.starts_with("rxe"))
-        return "rxe";
-    if (description.starts_with("Software iWARP"))
-        return "siw";
     std::error_code error;
-    const fs::path driver = fs::read_symlink(path + "/device/driver", error);
+    const fs::path driver = fs::read_symlink(class_path(device, sysfs) + "/device/driver", error);
     return error ? std::string() : driver.filename().string();
 }
 

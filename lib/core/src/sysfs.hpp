@@ -21,8 +21,9 @@ namespace dapx::detail {
 /// RDMA devices, sorted.
 [[nodiscard]] std::vector<std::string> device_names(const std::string& sysfs);
 
-/// "rxe", "siw", "mlx5_core"; "" if nothing tells.
-[[nodiscard]] std::string driver_name(const std::string& device, const std::string& sysfs);
+/// The driver of the hardware, "mlx5_core"; "" if there is none. A software device may name the
+/// driver of a network card.
+[[nodiscard]] std::string hardware_driver(const std::string& device, const std::string& sysfs);
 
 /// Network interfaces of one port, without repetition; @p port from 1.
 [[nodiscard]] std::vector<std::string>

@@ -65,10 +65,10 @@ TEST(Explain, UnknownDeviceNamesThoseThereAre)
 TEST(Explain, UnsafeDriverIsNamed)
 {
     FakeSysfs sysfs;
-    sysfs.rxe("rxe0", "lo");
-    const Error error = detail::explain_attach(EOPNOTSUPP, "rxe0", sysfs.path());
+    sysfs.hardware("mlx5_0", "mlx5_core");
+    const Error error = detail::explain_attach(EOPNOTSUPP, "mlx5_0", sysfs.path());
     EXPECT_EQ(error.call(), "DAPX_ATTACH");
-    expect_contains(error.message(), "its driver, rxe,");
+    expect_contains(error.message(), "its driver, mlx5_core,");
 }
 
 TEST(Explain, LockedMemoryNamesTheLimit)

@@ -44,12 +44,21 @@ public:
         file(base + "/ports/1/link_layer", link_layer + "\n");
     }
 
+    /// An InfiniBand device, whose port is down.
+    void hardware(const std::string& name, const std::string& driver) const
+    {
+        device(name, "1: CA", "1: DOWN", "InfiniBand");
+        directory("drivers/" + driver);
+        directory("class/infiniband/" + name + "/device");
+        std::filesystem::create_directory_symlink(
+            path_ + "/drivers/" + driver, path_ + "/class/infiniband/" + name + "/device/driver");
+    }
+
     /// A RoCE device on a network interface, as the rxe driver shows it.
     void rxe(const std::string& name, const std::string& netdev) const
     {
         const std::string base = "class/infiniband/" + name;
         device(name, "1: CA", "4: ACTIVE", "Ethernet");
-        file(base + "/node_desc", "rxe\n");
         file(base + "/ports/1/gid_attrs/ndevs/0", netdev + "\n");
         file(base + "/ports/1/gid_attrs/ndevs/1", netdev + "\n");
         file(base + "/ports/1/gid_attrs/ndevs/2", "");

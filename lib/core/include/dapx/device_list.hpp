@@ -22,7 +22,7 @@ struct PortInfo {
 /// An RDMA device, and whether dapx can use it.
 struct DeviceInfo {
     std::string name;               ///< "rxe0"
-    std::string driver;             ///< "rxe", "mlx5_core", ...; "" if sysfs does not tell
+    std::string driver;             ///< "rxe", "mlx5_core", ...; "" if it is not known
     std::string transport;          ///< "RoCE", "iWARP", "InfiniBand"
     std::vector<PortInfo> ports;    ///< in order of number
     std::vector<Address> addresses; ///< as Address::of_device()

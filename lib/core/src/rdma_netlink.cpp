@@ -10,9 +10,10 @@
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_netlink.h>
 
-namespace tools {
+namespace dapx::detail {
 
 namespace {
 
@@ -28,7 +29,7 @@ using Message = std::unique_ptr<::nl_msg, FreeMessage>;
 using Attributes = ::nlattr* [RDMA_NLDEV_ATTR_MAX];
 using Take = std::function<void(Attributes&)>;
 
-dapx::Error failed(int code)
+Error failed(int code)
 {
     return {code, "RDMA netlink", std::generic_category().message(code)};
 }
@@ -55,7 +56,7 @@ int take_answer(::nl_msg* message, void* take)
 
 /// Sends @p message, and hands what comes back to @p take; without it, waits for the kernel's word
 /// that it is done.
-dapx::Result<void> query(const Message& message, Take take)
+Result<void> query(const Message& message, Take take)
 {
     const std::unique_ptr<::nl_sock, FreeSocket> socket(::nl_socket_alloc());
     if (!socket || !message)
@@ -73,10 +74,27 @@ dapx::Result<void> query(const Message& message, Take take)
     return {};
 }
 
+/// The number by which the kernel wants a device named.
+Result<std::uint32_t> device_index(const std::string& name)
+{
+    std::optional<std::uint32_t> index;
+    const auto listed = query(request(RDMA_NLDEV_CMD_GET, NLM_F_DUMP), [&](Attributes& attributes) {
+        const ::nlattr* number = attributes[RDMA_NLDEV_ATTR_DEV_INDEX];
+        const ::nlattr* called = attributes[RDMA_NLDEV_ATTR_DEV_NAME];
+        if (number != nullptr && called != nullptr && ::nla_get_string(called) == name)
+            index = ::nla_get_u32(number);
+    });
+    if (!listed)
+        return std::unexpected(listed.error());
+    if (!index)
+        return std::unexpected(failed(ENODEV));
+    return *index;
+}
+
 } // namespace
 
-dapx::Result<void> new_rdma_link(const std::string& name, const std::string& type,
-                                 const std::string& netdev)
+Result<void> new_rdma_link(const std::string& name, const std::string& type,
+                           const std::string& netdev)
 {
     const Message message = request(RDMA_NLDEV_CMD_NEWLINK, 0);
     if (!message || ::nla_put_string(message.get(), RDMA_NLDEV_ATTR_DEV_NAME, name.c_str()) < 0 ||
@@ -86,27 +104,41 @@ dapx::Result<void> new_rdma_link(const std::string& name, const std::string& typ
     return query(message, nullptr);
 }
 
-dapx::Result<void> delete_rdma_link(const std::string& name)
+Result<void> delete_rdma_link(const std::string& name)
 {
-    // The kernel wants the number of the device.
-    std::optional<std::uint32_t> index;
-    const auto listed = query(request(RDMA_NLDEV_CMD_GET, NLM_F_DUMP), [&](Attributes& attributes) {
-        const ::nlattr* number = attributes[RDMA_NLDEV_ATTR_DEV_INDEX];
-        const ::nlattr* called = attributes[RDMA_NLDEV_ATTR_DEV_NAME];
-        if (number != nullptr && called != nullptr && ::nla_get_string(called) == name)
-            index = ::nla_get_u32(number);
-    });
-    if (!listed)
-        return listed;
+    const auto index = device_index(name);
     if (!index)
-        return std::unexpected(failed(ENODEV));
+        return std::unexpected(index.error());
     const Message message = request(RDMA_NLDEV_CMD_DELLINK, 0);
     if (!message || ::nla_put_u32(message.get(), RDMA_NLDEV_ATTR_DEV_INDEX, *index) < 0)
         return std::unexpected(failed(ENOMEM));
     return query(message, nullptr);
 }
 
-dapx::Result<bool> rdma_devices_shared()
+Result<std::string> software_driver(const std::string& name)
+{
+    const auto index = device_index(name);
+    if (!index)
+        return std::unexpected(index.error());
+    const Message message = request(RDMA_NLDEV_CMD_GET_CHARDEV, 0);
+    if (!message || ::nla_put_u32(message.get(), RDMA_NLDEV_ATTR_DEV_INDEX, *index) < 0 ||
+        ::nla_put_string(message.get(), RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs") < 0)
+        return std::unexpected(failed(ENOMEM));
+    std::optional<std::uint32_t> driver;
+    const auto asked = query(message, [&](Attributes& attributes) {
+        if (const ::nlattr* id = attributes[RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID])
+            driver = ::nla_get_u32(id);
+    });
+    if (!asked)
+        return std::unexpected(asked.error());
+    if (driver == RDMA_DRIVER_RXE)
+        return "rxe";
+    if (driver == RDMA_DRIVER_SIW)
+        return "siw";
+    return "";
+}
+
+Result<bool> rdma_devices_shared()
 {
     bool shared = true;
     const auto asked = query(request(RDMA_NLDEV_CMD_SYS_GET, 0), [&](Attributes& attributes) {
@@ -118,4 +150,4 @@ dapx::Result<bool> rdma_devices_shared()
     return shared;
 }
 
-} // namespace tools
+} // namespace dapx::detail
