@@ -137,6 +137,13 @@ Check as_the_library_says(const std::string& name, const std::string& sentence)
     return error(name, sentence.substr(0, end), sentence.substr(end + 2));
 }
 
+/// The module's number can change whenever it is loaded. A node that was made by hand, or passed
+/// into a container, keeps the number that it had.
+bool foreign(const NodeFacts& node)
+{
+    return !node.device_number.empty() && node.number != node.device_number;
+}
+
 Check check_node(const Facts& facts)
 {
     const NodeFacts& node = facts.node;
@@ -145,6 +152,15 @@ Check check_node(const Facts& facts)
                      fmt::format("in a container, pass it in (docker: --device /dev/dapx), else "
                                  "run 'mknod -m 660 /dev/dapx c {}; chgrp rdma /dev/dapx' as root",
                                  node.device_number.empty() ? "10 MINOR" : node.device_number));
+    if (foreign(node))
+        return error(
+            "node",
+            fmt::format("/dev/dapx is {}, and the module is device {}",
+                        node.number.empty() ? "no character device" : "device " + node.number,
+                        node.device_number),
+            fmt::format("in a container, pass it in again (docker: --device /dev/dapx), else run "
+                        "'rm /dev/dapx; mknod -m 660 /dev/dapx c {}; chgrp rdma /dev/dapx' as root",
+                        node.device_number));
     if (node.denied)
         return denied(node, facts.caller);
     if (!node.opened)

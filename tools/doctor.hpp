@@ -35,6 +35,7 @@ struct NodeFacts {
     unsigned mode = 0;
     std::string owner;         ///< "root:rdma"
     std::string group;         ///< "" if it is root's
+    std::string number;        ///< "10 122", of the file; "" if it is no character device
     std::string device_number; ///< "10 122", by sysfs; "" if that does not say
     bool member = false;       ///< the group database has the caller in the group
     // What opening it and asking for its features came to.

@@ -31,6 +31,7 @@
 #include <pwd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -150,6 +151,8 @@ NodeFacts node_facts()
     if (!facts.exists)
         return facts;
     facts.mode = status.st_mode & 07777U;
+    if (S_ISCHR(status.st_mode))
+        facts.number = fmt::format("{} {}", major(status.st_rdev), minor(status.st_rdev));
     facts.owner = user_name(status.st_uid) + ":" + group_name(status.st_gid);
     if (status.st_gid != 0) {
         facts.group = group_name(status.st_gid);

@@ -131,14 +131,19 @@ no_node() {
 	node=$(stat -c 'c 0x%t 0x%T' /dev/dapx)
 	rm /dev/dapx
 }
+# The zero device, which a node with an old number could have become.
+foreign_node() { no_node && mknod -m 666 /dev/dapx c 1 5; }
+# A number that no device has.
+stale_node() { no_node && mknod -m 666 /dev/dapx c 10 254 && ! : </dev/dapx; } 2>/dev/null
+plain_node() { no_node && : >/dev/dapx; }
 # shellcheck disable=SC2086  # several
-node_again() { [[ -c /dev/dapx ]] || mknod /dev/dapx $node; }
+node_again() { rm -f /dev/dapx && mknod -m 600 /dev/dapx $node; }
 
 # What it says, done.
-node_by_remedy() {
+node_by_remedy() { # node_by_remedy CAUSE
 	local remedy
-	error node "there is no /dev/dapx, though the module is loaded" "run 'mknod -m 660 /dev/dapx c " || return
-	remedy=$(sed -n "s/^error  *node .*'\(mknod [^']*\)' as root/\1/p" "$work/out")
+	error node "$1" "mknod -m 660 /dev/dapx c $own; chgrp rdma /dev/dapx' as root" || return
+	remedy=$(sed -n "s/^error  *node .* run '\([^']*\)' as root/\1/p" "$work/out")
 	eval "$remedy" && doctor 0 "$ctl" && alone 0
 }
 
@@ -277,7 +282,12 @@ result "the module is barred" broken barred modules_again \
 	error module "not loaded: blacklisted by /etc/modprobe.d/test.conf, line 1" "take that out, and run 'modprobe dapx'"
 result "a module of another version" broken old_version right_version \
 	warning version "the module that is loaded is 0.0.9, the library " "run 'rmmod dapx; modprobe dapx' as root"
-result "no node" broken no_node node_again node_by_remedy
+own=$(tr : ' ' </sys/class/misc/dapx/dev)
+result "no node" broken no_node node_again node_by_remedy "there is no /dev/dapx, though the module is loaded"
+result "a node of another device" broken foreign_node node_again node_by_remedy \
+	"/dev/dapx is device 1 5, and the module is device $own"
+result "a node of no device" broken stale_node node_again node_by_remedy "/dev/dapx is device 10 254, and the module is device $own"
+result "a file for a node" broken plain_node node_again node_by_remedy "/dev/dapx is no character device, and the module is device $own"
 result "a node of root's" broken roots_node old_node denied "run 'chgrp rdma /dev/dapx; chmod 660 /dev/dapx; usermod -aG rdma nobody'"
 result "a node of a group's" broken groups_node old_node denied "run 'usermod -aG rdma nobody' as root and log in again"
 result "a group that was joined just now" broken groups_node old_node denied_member

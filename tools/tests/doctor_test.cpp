@@ -130,6 +130,22 @@ TEST(Doctor, NodeSaysWhatTheLibrarySays)
     EXPECT_EQ(only(facts).text, facts.node.error);
 }
 
+TEST(Doctor, NodeOfAnotherDevice)
+{
+    Facts facts = well();
+    facts.node.device_number = facts.node.number = "10 122";
+    EXPECT_FALSE(broken(diagnose(facts)));
+    facts.node.number = "10 121";
+    facts.node.opened = false;
+    facts.node.denied = true; // the number is the cause, whatever became of opening it
+    EXPECT_EQ(only(facts).text, "/dev/dapx is device 10 121, and the module is device 10 122");
+    facts.node.number.clear();
+    EXPECT_EQ(only(facts).text,
+              "/dev/dapx is no character device, and the module is device 10 122");
+    facts.node.device_number.clear(); // sysfs does not say
+    EXPECT_NE(only(facts).text.find("may not open"), std::string::npos);
+}
+
 TEST(Doctor, LackOfFeatures)
 {
     Facts facts = well();

@@ -60,8 +60,8 @@ Result<Context> Context::open_node(const char* node) noexcept
     }
     Context context(std::move(device));
     // Any file can be opened under this name; only dapx answers this.
-    if (auto info = context.info(); !info)
-        return std::unexpected(std::move(info).error());
+    if (const auto info = context.info(); !info)
+        return std::unexpected(detail::explain_open(info.error().code(), node));
     return context;
 }
 

@@ -26,8 +26,6 @@ std::string cause(int code)
     case E2BIG:
         return "the dapx module that is loaded is older than this library and lacks what was "
                "asked for; load a newer one";
-    case EBADE:
-        return "the device node is not dapx's";
     case EINVAL:
         return "a value is out of range; 'dapxctl info' and 'dapxctl devices -j' show the limits";
     case EOPNOTSUPP:
@@ -84,6 +82,9 @@ std::string cause(int code)
         return std::strerror(code);
     }
 }
+
+constexpr const char* not_the_node =
+    "it is not the device node of the dapx module; 'dapxctl doctor' says how to create that";
 
 std::string join(const std::vector<std::string>& names)
 {
@@ -180,11 +181,18 @@ try {
     case ENOENT:
     case ENXIO:
     case ENODEV:
-        if (module_loaded(sysfs))
+        if (!module_loaded(sysfs))
+            text += "the dapx module is not loaded; run 'modprobe dapx' as root";
+        else if (code == ENOENT)
             text += "the dapx module is loaded, but the device node is not here; in a container, "
                     "pass it in (docker: --device /dev/dapx), else look at udev's log";
         else
-            text += "the dapx module is not loaded; run 'modprobe dapx' as root";
+            text += not_the_node;
+        break;
+    case ENOTTY:
+    case EINVAL:
+    case EBADE:
+        text += not_the_node;
         break;
     case EACCES:
     case EPERM: {

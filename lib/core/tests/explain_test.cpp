@@ -40,6 +40,15 @@ TEST(Explain, ModuleWithoutNode)
                     "in a container");
 }
 
+TEST(Explain, NodeOfAnotherDevice)
+{
+    FakeSysfs sysfs;
+    sysfs.directory("module/dapx");
+    for (const int code : {ENXIO, ENODEV, ENOTTY, EINVAL, EBADE})
+        expect_contains(detail::explain_open(code, "/dev/dapx", sysfs.path()).message(),
+                        "cannot open /dev/dapx: it is not the device node of the dapx module; ");
+}
+
 TEST(Explain, NoPermissionNamesTheGroup)
 {
     const FakeSysfs sysfs;

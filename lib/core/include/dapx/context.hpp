@@ -92,7 +92,8 @@ public:
     [[nodiscard]] static bool module_loaded() noexcept;
 
     /// Opens the node, without a device: enough for info().
-    /// Errors: ENOENT (module not loaded), EACCES (permission), ENOTTY (not dapx's node).
+    /// Errors: ENOENT (module not loaded), EACCES (permission), ENOTTY, EINVAL or ENXIO (not dapx's
+    /// node).
     [[nodiscard]] static Result<Context> open_node(const char* node = default_node) noexcept;
 
     /// Opens the node and attaches the context to an RDMA device, e.g. "rxe0".
