@@ -9,12 +9,12 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
 #include "harness/cm.h"
 #include "harness/fabric.h"
+#include "harness/faults.h"
 #include "harness/machine.h"
 #include "harness/resources.h"
 #include "harness/snapshot.h"
@@ -23,108 +23,8 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 3000
 
-#define DEBUGFS "/sys/kernel/debug"
 /* More failures than any command has places for; if it is hit, raise it. */
 #define MOST 600
-
-static const char * const faults[] = {
-	"failslab", "fail_page_alloc", "fail_usercopy",
-};
-
-/* ---- where failures are injected ---- */
-
-struct text {
-	unsigned long start;
-	unsigned long end;
-};
-
-/* From the module's first function to behind its last. */
-static int module_text(struct text *text)
-{
-	char line[256], type, module[64], name[128];
-	FILE *file = fopen("/proc/kallsyms", "r");
-	unsigned long address;
-
-	text->start = ~0UL;
-	text->end = 0;
-	if (!file)
-		return because("/proc/kallsyms: %m");
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%lx %c %127s %63s", &address, &type, name,
-			   module) != 4 || strcmp(module, "[dapx]") ||
-		    (type != 't' && type != 'T') || !address ||
-		    !strcmp(name, "init_module") ||
-		    !strncmp(name, "__", 2))
-			continue;
-		if (address < text->start)
-			text->start = address;
-		if (address > text->end)
-			text->end = address;
-	}
-	fclose(file);
-	if (!text->end)
-		return because("/proc/kallsyms shows no functions of dapx");
-	/* No function is longer. */
-	text->end += 4096;
-	return 0;
-}
-
-static int set_fault(const char *fault, const char *knob, const char *value)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), DEBUGFS "/%s/%s", fault, knob);
-	return write_line(path, value);
-}
-
-static int set_faults(const struct text *text)
-{
-	char number[32];
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(faults); i++) {
-		snprintf(number, sizeof(number), "0x%lx", text->start);
-		if (set_fault(faults[i], "require-start", number))
-			return -1;
-		snprintf(number, sizeof(number), "0x%lx", text->end);
-		if (set_fault(faults[i], "require-end", number) ||
-		    set_fault(faults[i], "stacktrace-depth", "32") ||
-		    set_fault(faults[i], "verbose", "0"))
-			return -1;
-		if (i < 2 && set_fault(faults[i], "ignore-gfp-wait", "N"))
-			return -1;
-	}
-	if (set_fault("fail_page_alloc", "min-order", "0"))
-		return -1;
-	return 0;
-}
-
-/* ---- one failure ---- */
-
-struct nth {
-	int fd;
-	unsigned int n;
-};
-
-static int nth_arm(struct nth *nth)
-{
-	char text[16];
-	int length = snprintf(text, sizeof(text), "%u", nth->n);
-
-	return pwrite(nth->fd, text, length, 0) == length ? 0 : -1;
-}
-
-/* Whether the failure came; the answer itself may be made to fail. */
-static bool nth_disarm(struct nth *nth)
-{
-	char text[16] = {};
-	ssize_t got = pread(nth->fd, text, sizeof(text) - 1, 0);
-	bool hit = got < 0 || !strcmp(text, "0\n");
-
-	while (pwrite(nth->fd, "0", 1, 0) != 1)
-		hit = true;
-	return hit;
-}
 
 /* ---- scenes: what a command needs, and how it is undone ---- */
 
@@ -1033,15 +933,9 @@ static int use_xrc(unsigned int number)
 
 FIXTURE_SETUP(fail)
 {
-	struct text text;
-
-	self->nth.fd = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
-	if (self->nth.fd < 0)
-		SKIP(return, "this kernel injects no faults: no /proc/self/fail-nth");
-	if (access(DEBUGFS "/failslab", F_OK))
-		mount("none", DEBUGFS, "debugfs", 0, NULL);
-	OK(module_text(&text));
-	OK(set_faults(&text));
+	if (nth_open(&self->nth))
+		SKIP(return, "this kernel injects no faults: %s", why());
+	OK(faults_limit_to_module());
 	if (variant->xrc) {
 		OK(use_xrc(0));
 		OK(use_xrc(1));
@@ -1189,17 +1083,12 @@ TEST(open_and_close)
 {
 	struct nth nth = {};
 	unsigned int failed = 0;
-	struct text text;
 	bool hit = true;
 	int fd;
 
-	nth.fd = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
-	if (nth.fd < 0)
-		SKIP(return, "this kernel injects no faults: no /proc/self/fail-nth");
-	if (access(DEBUGFS "/failslab", F_OK))
-		mount("none", DEBUGFS, "debugfs", 0, NULL);
-	OK(module_text(&text));
-	OK(set_faults(&text));
+	if (nth_open(&nth))
+		SKIP(return, "this kernel injects no faults: %s", why());
+	OK(faults_limit_to_module());
 	for (nth.n = 1; hit; nth.n++) {
 		ASSERT_GT(MOST, nth.n);
 		ASSERT_EQ(0, nth_arm(&nth));
