@@ -7,8 +7,8 @@
  * is made unspoilt and must succeed: so it was the one thing that was refused.
  *
  * check-abi-coverage reads this file: each command needs a scene of its name,
- * and each member of its struct a row of REJECT...() or ANY(). fuzz.c includes
- * it, for the scenes alone.
+ * and each member of its struct a row of REJECT...() or ANY(). fuzz/scenes.c
+ * includes it, for the scenes alone.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>

@@ -14,6 +14,8 @@
 
 static const char * const faults[] = {
 	"failslab", "fail_page_alloc", "fail_usercopy",
+	/* None below the module: or the C library's locks would fail. */
+	"fail_futex",
 };
 
 struct text {
