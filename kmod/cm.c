@@ -389,7 +389,7 @@ void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *node,
 		return;
 	cm->state = state;
 	cm->unacked++;
-	node->solicited = true;
+	node->notify = DAPX_NOTIFY_ALL;
 	node->event = (struct dapx_event) {
 		.type = DAPX_EVENT_CM,
 		.handle = cm->obj.handle,

@@ -205,7 +205,7 @@ static void dapx_cm_announce_request(struct dapx_cm *cm)
 	spin_unlock(&listener->lock);
 	if (!told)
 		goto out;
-	cm->request_event.solicited = true;
+	cm->request_event.notify = DAPX_NOTIFY_ALL;
 	cm->request_event.event = (struct dapx_event) {
 		.type = DAPX_EVENT_CONNECT_REQUEST,
 		.handle = listener->obj.handle,

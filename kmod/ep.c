@@ -106,7 +106,7 @@ void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo)
 static void dapx_ep_fill_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what,
 			       int error)
 {
-	node->solicited = true;
+	node->notify = DAPX_NOTIFY_ALL;
 	node->event = (struct dapx_event) {
 		.type = DAPX_EVENT_CONNECTION,
 		.handle = ep->obj.handle,

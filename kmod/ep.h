@@ -103,7 +103,7 @@ extern const struct dapx_transport_ops dapx_xrc_transport;
 /* ---------------------------------------------------------------- send.c */
 
 #define DAPX_SEND_FLAGS (DAPX_SEND_SIGNALED | DAPX_SEND_SOLICITED | DAPX_SEND_FENCE | \
-			 DAPX_SEND_INLINE)
+			 DAPX_SEND_INLINE | DAPX_SEND_QUIET)
 
 /* Operations that the request queues of XRC endpoints share. */
 enum dapx_queue_mode dapx_send_mode(struct dapx_queue *q);
@@ -114,6 +114,8 @@ void dapx_send_at_barrier(struct dapx_queue *q);
 struct dapx_evd *dapx_send_evd(struct dapx_queue *q);
 
 /* -------------------------------------------------------------------- recv.c */
+
+#define DAPX_RECV_FLAGS DAPX_RECV_QUIET
 
 u32 dapx_recv_stride(u32 max_sge);
 void dapx_recv_prepare(struct dapx_queue *q, struct dapx_slot *slot);

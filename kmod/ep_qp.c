@@ -14,6 +14,7 @@ void dapx_ep_cq_irq_work(struct irq_work *work)
 static void dapx_ep_cq_handler(struct ib_cq *cq, void *context)
 {
 	struct dapx_ep *ep = context;
+	const struct dapx_queue *rq = ep->srq ? &ep->srq->rq : &ep->rq;
 	struct dapx_evd *recv_evd, *request_evd;
 
 	if (!dapx_cq_notify(cq, &ep->cq_irq_work))
@@ -21,9 +22,10 @@ static void dapx_ep_cq_handler(struct ib_cq *cq, void *context)
 	rcu_read_lock();
 	recv_evd = READ_ONCE(ep->recv_evd);
 	request_evd = READ_ONCE(ep->request_evd);
-	if (recv_evd)
+	/* A thread that is woken for a quiet completion would only go back to sleep. */
+	if (recv_evd && !READ_ONCE(rq->quiet))
 		dapx_evd_expect(recv_evd);
-	if (request_evd && request_evd != recv_evd)
+	if (request_evd && request_evd != recv_evd && !READ_ONCE(ep->sq.quiet))
 		dapx_evd_expect(request_evd);
 	rcu_read_unlock();
 }

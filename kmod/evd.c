@@ -73,12 +73,20 @@ static bool dapx_evd_has_room(struct dapx_evd *evd)
 	return !evd->frozen && dapx_evd_sane(evd) && dapx_evd_count(evd) != evd->view.depth;
 }
 
+/* The event before the tail, or one that waits for room after it, ends waits. */
+static void dapx_evd_mark(struct dapx_evd *evd, enum dapx_notify notify)
+{
+	if (notify >= DAPX_NOTIFY_ANY)
+		evd->notify_tail = evd->tail;
+	if (notify >= DAPX_NOTIFY_WAITERS)
+		evd->solicited_tail = evd->tail;
+}
+
 static void dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
 {
 	memcpy(dapx_ring_entry(&evd->view, evd->tail), &node->event, sizeof(node->event));
 	evd->tail++;
-	if (node->solicited)
-		evd->solicited_tail = evd->tail;
+	dapx_evd_mark(evd, node->notify);
 	/* Release: the entry is there before the index says so. */
 	smp_store_release(evd->view.tail, evd->tail);
 	dapx_evd_node_gone(node);
@@ -91,6 +99,8 @@ static void dapx_evd_enlist(struct dapx_evd *evd, struct dapx_event_node *node)
 	node->next = NULL;
 	*node->source->last = node;
 	node->source->last = &node->next;
+	/* Those that wait have to make room. */
+	dapx_evd_mark(evd, node->notify);
 }
 
 /*
@@ -168,12 +178,12 @@ static u32 *dapx_evd_arm_word(const struct dapx_ring *ring)
  * Signals the eventfd for an event that is in the ring, or in the backlog, which the ring's
  * flags report.
  */
-static void dapx_evd_signal(struct dapx_evd *evd)
+static void dapx_evd_signal(struct dapx_evd *evd, enum dapx_notify notify)
 {
 	u32 *armed;
 
 	lockdep_assert_held(&evd->lock);
-	if (!evd->eventfd)
+	if (!evd->eventfd || notify == DAPX_NOTIFY_NONE)
 		return;
 	if (evd->eventfd_once) {
 		armed = dapx_evd_arm_word(evd->ring);
@@ -193,6 +203,9 @@ static void dapx_evd_signal(struct dapx_evd *evd)
 /* With evd->lock. A node that is already waiting for room keeps its place. */
 static void dapx_evd_post_locked(struct dapx_evd *evd, struct dapx_event_node *node)
 {
+	/* Once the event is in the ring, the node may be in use again. */
+	enum dapx_notify notify = node->notify;
+
 	if (node->pending)
 		return;
 	if (evd->dead) {
@@ -214,7 +227,7 @@ static void dapx_evd_post_locked(struct dapx_evd *evd, struct dapx_event_node *n
 		dapx_evd_flush_some(evd);
 	}
 	WRITE_ONCE(evd->unread, dapx_evd_count(evd));
-	dapx_evd_signal(evd);
+	dapx_evd_signal(evd, notify);
 }
 
 /*
@@ -223,12 +236,14 @@ static void dapx_evd_post_locked(struct dapx_evd *evd, struct dapx_event_node *n
  */
 void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
 {
+	enum dapx_notify notify = node->notify;
 	unsigned long flags;
 
 	spin_lock_irqsave(&evd->lock, flags);
 	dapx_evd_post_locked(evd, node);
 	spin_unlock_irqrestore(&evd->lock, flags);
-	dapx_evd_wake(evd);
+	if (notify != DAPX_NOTIFY_NONE)
+		dapx_evd_wake(evd);
 }
 
 /*
@@ -242,7 +257,7 @@ void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
 
 	spin_lock_irqsave(&evd->lock, flags);
 	node->event = *event;
-	node->solicited = true;
+	node->notify = DAPX_NOTIFY_ALL;
 	dapx_evd_post_locked(evd, node);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	dapx_evd_wake(evd);
@@ -434,6 +449,7 @@ int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
 	if (ret)
 		goto err_abort;
 	evd->tail = dapx_initial_index;
+	evd->notify_tail = evd->tail;
 	evd->solicited_tail = evd->tail;
 	*evd->view.head = evd->tail;
 	*evd->view.tail = evd->tail;
@@ -514,27 +530,24 @@ const struct dapx_object_class dapx_evd_class = {
 static int dapx_evd_wait_done(struct dapx_evd *evd, struct dapx_evd_wait *cmd)
 {
 	unsigned long flags;
-	u32 count, solicited;
+	u32 count, wanted, notified;
 	bool dead, sane;
 
 	spin_lock_irqsave(&evd->lock, flags);
 	dapx_evd_flush(evd, &flags);
 	sane = dapx_evd_sane(evd);
 	count = dapx_evd_count(evd);
-	solicited = evd->solicited_tail - (evd->tail - count);
+	notified = cmd->flags & DAPX_WAIT_SOLICITED ? evd->solicited_tail : evd->notify_tail;
+	wanted = notified - (evd->tail - count);
 	dead = evd->dead;
 	spin_unlock_irqrestore(&evd->lock, flags);
 
 	cmd->out_events = count;
 	if (!sane)
 		return -EBADMSG;
-	if (cmd->flags & DAPX_WAIT_SOLICITED) {
-		/* Before the head, the event has been consumed. */
-		if (solicited && solicited <= count)
-			return 0;
-	} else if (count >= cmd->threshold) {
+	/* More than @count: the last event that ends a wait has been consumed. */
+	if (wanted >= cmd->threshold && wanted <= count)
 		return 0;
-	}
 	if (dead)
 		return READ_ONCE(evd->obj.ctx->dead) ? -EIO : -ECANCELED;
 	return 1;
@@ -715,7 +728,7 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 	struct dapx_evd_post *cmd = ucmd->cmd;
 	struct dapx_event_node node = {
 		.source = &(struct dapx_event_source) {},
-		.solicited = true,
+		.notify = DAPX_NOTIFY_ALL,
 		.event = {
 			.type = DAPX_EVENT_SOFTWARE,
 			.software.data = { cmd->data[0], cmd->data[1] },
@@ -745,7 +758,7 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 		ret = -EAGAIN;
 	} else {
 		dapx_evd_put(evd, &node);
-		dapx_evd_signal(evd);
+		dapx_evd_signal(evd, node.notify);
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (!ret)

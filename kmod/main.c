@@ -20,7 +20,7 @@ int dapx_cmd_info(struct dapx_ucmd *ucmd)
 		return -EOPNOTSUPP;
 
 	cmd->out_features = DAPX_FEATURE_RC | DAPX_FEATURE_SRQ | DAPX_FEATURE_RMR |
-			    DAPX_FEATURE_XRC;
+			    DAPX_FEATURE_XRC | DAPX_FEATURE_QUIET;
 	cmd->out_max_objects = dapx_max_objects;
 	cmd->out_max_user_objects = dapx_max_user_objects;
 	cmd->out_max_ring_depth = dapx_max_ring_depth;

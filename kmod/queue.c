@@ -302,6 +302,15 @@ void dapx_queue_update_mode(struct dapx_queue *q)
 	spin_unlock_bh(&q->lock);
 }
 
+/* Returns whom the success of a work request notifies; @usual unless the process asked for none. */
+enum dapx_notify dapx_queue_notify(struct dapx_queue *q, bool quiet, enum dapx_notify usual)
+{
+	if (!quiet)
+		return usual;
+	WRITE_ONCE(q->quiet, true);
+	return DAPX_NOTIFY_NONE;
+}
+
 /*
  * Completes a request. There is no event if there is no EVD, or if the request succeeded and
  * did not ask for one.
@@ -309,6 +318,8 @@ void dapx_queue_update_mode(struct dapx_queue *q)
 void dapx_queue_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status)
 {
 	slot->node.event.completion.status = status;
+	if (status != DAPX_STATUS_SUCCESS)
+		slot->node.notify = DAPX_NOTIFY_ALL;
 	trace_dapx_complete(slot->node.source->owner, &slot->node.event);
 	if (evd && (slot->signaled || status != DAPX_STATUS_SUCCESS))
 		dapx_evd_post(evd, &slot->node);
@@ -673,6 +684,8 @@ static void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *b
 	q->num_barriers--;
 	q->passing = false;
 	barrier->node.event.completion.status = status;
+	if (status != DAPX_STATUS_SUCCESS)
+		barrier->node.notify = DAPX_NOTIFY_ALL;
 	trace_dapx_complete(q->obj, &barrier->node.event);
 	evd = q->ops->evd(q);
 	if (evd && (barrier->signaled || status != DAPX_STATUS_SUCCESS))

@@ -62,6 +62,14 @@ static inline void *dapx_ring_entry(const struct dapx_ring_view *view, u32 index
 
 struct dapx_event_node;
 
+/* Whom an event wakes and signals. Each level includes those before it. */
+enum dapx_notify {
+	DAPX_NOTIFY_NONE,	/* nobody: the process asked for that */
+	DAPX_NOTIFY_ANY,	/* who waits for any event, or armed the ring for any */
+	DAPX_NOTIFY_WAITERS,	/* also who waits for solicited events */
+	DAPX_NOTIFY_ALL,	/* also who armed the ring for solicited events */
+};
+
 /* The owner of events. All its waiting events wait at one EVD, whose lock protects the list. */
 struct dapx_event_source {
 	struct dapx_object *owner;
@@ -80,7 +88,7 @@ struct dapx_event_node {
 	struct dapx_event_source *source;
 	struct dapx_event event;
 	bool pending;			/* evd->lock; false: reusable; may be read without it */
-	bool solicited;
+	enum dapx_notify notify;
 };
 
 /* A source that delivers events only when fetch() is called. */
@@ -98,6 +106,7 @@ struct dapx_evd {
 	u32 tail;
 	u32 unread;			/* when the last event was posted; read without the lock */
 	u64 events;			/* posted so far; read without the lock */
+	u32 notify_tail;		/* index after the last event that is not quiet */
 	u32 solicited_tail;		/* index after the last event that wakes WAIT_SOLICITED */
 	struct list_head backlog;
 	bool dead;
@@ -111,6 +120,7 @@ struct dapx_evd {
 	wait_queue_head_t wait;
 	struct eventfd_ctx *eventfd;
 	bool eventfd_once;		/* one signal for each arming; else for each event */
+	bool solicited_only;		/* so it was when the process armed it last */
 	struct dapx_event_source own;
 	struct dapx_event_node removed;
 	struct dapx_event_node port;
@@ -218,6 +228,7 @@ struct dapx_queue {
 	bool stalled;			/* work waits for a free slot */
 	bool busy;			/* the module never reads view.flags */
 	bool busy_deferred;			/* @busy_timer will read the ring */
+	bool quiet;			/* there was a quiet work request; read without the lock */
 	ktime_t busy_since;
 	struct hrtimer busy_timer;
 	u32 busy_from;
@@ -260,6 +271,7 @@ struct dapx_slot *dapx_queue_pull(struct dapx_queue *q, enum dapx_status *status
 void dapx_slot_post(struct dapx_slot *slot);
 void dapx_slot_unpost(struct dapx_slot *slot);
 void dapx_slot_returned(struct dapx_slot *slot);
+enum dapx_notify dapx_queue_notify(struct dapx_queue *q, bool quiet, enum dapx_notify usual);
 void dapx_queue_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status);
 void dapx_queue_retire(struct dapx_queue *q);
 u32 dapx_send_stride(u32 max_sge, u32 max_inline);

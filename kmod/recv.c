@@ -16,7 +16,7 @@ void dapx_recv_prepare(struct dapx_queue *q, struct dapx_slot *slot)
 	const struct dapx_recv_wr *in = q->copy;
 
 	slot->signaled = true;
-	slot->node.solicited = true;
+	slot->node.notify = dapx_queue_notify(q, in->flags & DAPX_RECV_QUIET, DAPX_NOTIFY_ALL);
 	slot->node.source = &q->events;
 	slot->node.event = (struct dapx_event) {
 		.type = DAPX_EVENT_COMPLETION,
@@ -35,7 +35,7 @@ enum dapx_status dapx_recv_build(struct dapx_queue *q, struct dapx_pd *pd,
 	u64 length;
 	u32 num_sge;
 
-	if (in->flags)
+	if (in->flags & ~DAPX_RECV_FLAGS)
 		return DAPX_STATUS_LOCAL_OPERATION;
 	status = dapx_segments_build(q, pd, in->num_sge, (const void *)(in + 1), true, &num_sge,
 				     &length);
@@ -69,7 +69,8 @@ void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct
 		 * If the difference matters, dapx_ep_fetch() wakes those who wait for solicited
 		 * events.
 		 */
-		slot->node.solicited = !ep->recv_cq;
+		if (ep->recv_cq && slot->node.notify == DAPX_NOTIFY_ALL)
+			slot->node.notify = DAPX_NOTIFY_ANY;
 		/* Acquire, as in dapx_ep_connected(). */
 		if (unlikely(!smp_load_acquire(&ep->established)))
 			dapx_ep_message_arrived(ep);

@@ -255,7 +255,8 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 	bind->barrier.release = dapx_bind_release;
 	bind->barrier.signaled = cmd->flags & DAPX_BIND_SIGNALED;
 	bind->barrier.node.source = &ep->sq.barrier_events;
-	bind->barrier.node.solicited = true;
+	bind->barrier.node.notify =
+		dapx_queue_notify(&ep->sq, cmd->flags & DAPX_BIND_QUIET, DAPX_NOTIFY_WAITERS);
 	bind->barrier.node.event = (struct dapx_event) {
 		.type = DAPX_EVENT_COMPLETION,
 		.handle = ep->obj.handle,
@@ -306,7 +307,8 @@ int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 	struct dapx_ep *ep;
 	int ret;
 
-	if (cmd->flags & ~DAPX_BIND_SIGNALED || cmd->access & ~DAPX_ACCESS_REMOTE)
+	if (cmd->flags & ~(DAPX_BIND_SIGNALED | DAPX_BIND_QUIET) ||
+	    cmd->access & ~DAPX_ACCESS_REMOTE)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved || (!cmd->length && (cmd->mr || cmd->addr || cmd->access)))
 		return -EINVAL;

@@ -50,7 +50,8 @@ void dapx_send_prepare(struct dapx_queue *q, struct dapx_slot *slot)
 	const struct dapx_send_wr *in = q->copy;
 
 	slot->signaled = in->flags & DAPX_SEND_SIGNALED;
-	slot->node.solicited = true;
+	slot->node.notify =
+		dapx_queue_notify(q, in->flags & DAPX_SEND_QUIET, DAPX_NOTIFY_WAITERS);
 	slot->node.event = (struct dapx_event) {
 		.type = DAPX_EVENT_COMPLETION,
 		.handle = q->obj->handle,

@@ -47,6 +47,8 @@ std::vector<std::string> feature_names(const dapx::ModuleInfo& info)
         names.emplace_back("rmr");
     if (info.xrc)
         names.emplace_back("xrc");
+    if (info.quiet)
+        names.emplace_back("quiet");
     return names;
 }
 

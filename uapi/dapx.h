@@ -143,12 +143,14 @@ enum dapx_object_type {
  * @DAPX_FEATURE_SRQ: plain shared receive queues
  * @DAPX_FEATURE_RMR: remote memory regions
  * @DAPX_FEATURE_XRC: XRC domains, receive queues and connections, on any device
+ * @DAPX_FEATURE_QUIET: DAPX_SEND_QUIET, DAPX_RECV_QUIET, DAPX_BIND_QUIET
  */
 enum dapx_feature {
 	DAPX_FEATURE_RC = 1 << 0,
 	DAPX_FEATURE_SRQ = 1 << 1,
 	DAPX_FEATURE_RMR = 1 << 2,
 	DAPX_FEATURE_XRC = 1 << 3,
+	DAPX_FEATURE_QUIET = 1 << 4,
 };
 
 /**
@@ -813,7 +815,9 @@ enum dapx_wait_flags {
  * @out_events: events in the ring now; also valid with ETIMEDOUT and EINTR
  * @__reserved: Must be 0
  *
- * Any number of threads may wait. The call takes no event out of the ring.
+ * Any number of threads may wait. The call takes no event out of the ring. Quiet events
+ * (DAPX_SEND_QUIET) count together with the next one that is not quiet. A full ring satisfies
+ * every threshold if an event that is not quiet waits for room.
  */
 struct dapx_evd_wait {
 	__u32 size;
@@ -866,8 +870,8 @@ enum dapx_eventfd_flags {
  * @size: sizeof(struct dapx_evd_eventfd)
  * @flags: enum dapx_eventfd_flags
  * @evd: handle
- * @fd: an eventfd(2), signalled once for each event from now on; -1 for none. Replaces
- *	the previous one
+ * @fd: an eventfd(2), signalled once for each event from now on that is not quiet; -1 for
+ *	none. Replaces the previous one
  */
 struct dapx_evd_eventfd {
 	__u32 size;
@@ -918,12 +922,15 @@ struct dapx_sge {
  * @DAPX_SEND_FENCE: start only after earlier reads and atomics have completed
  * @DAPX_SEND_INLINE: the entry contains @inline_len bytes of data instead of segments; writes
  *	and sends only
+ * @DAPX_SEND_QUIET: the event of a success is delivered, but ends no DAPX_EVD_WAIT and signals
+ *	no eventfd. It counts when a later event does. Needs DAPX_FEATURE_QUIET
  */
 enum dapx_send_flags {
 	DAPX_SEND_SIGNALED = 1 << 0,
 	DAPX_SEND_SOLICITED = 1 << 1,
 	DAPX_SEND_FENCE = 1 << 2,
 	DAPX_SEND_INLINE = 1 << 3,
+	DAPX_SEND_QUIET = 1 << 4,
 };
 
 /**
@@ -967,10 +974,19 @@ struct dapx_send_wr {
 };
 
 /**
+ * enum dapx_recv_flags - dapx_recv_wr.flags
+ * @DAPX_RECV_QUIET: as DAPX_SEND_QUIET. Has no effect if the endpoint has DAPX_EP_SOLICITED and
+ *	the message was solicited
+ */
+enum dapx_recv_flags {
+	DAPX_RECV_QUIET = 1 << 0,
+};
+
+/**
  * struct dapx_recv_wr - An entry of a receive ring
  * @wr_id: returned in the completion
  * @num_sge: number of segments after this header
- * @flags: Must be 0
+ * @flags: enum dapx_recv_flags
  */
 struct dapx_recv_wr {
 	__aligned_u64 wr_id;
@@ -1766,9 +1782,11 @@ struct dapx_rmr_create {
 /**
  * enum dapx_bind_flags - dapx_rmr_bind.flags
  * @DAPX_BIND_SIGNALED: deliver a completion event also when the bind succeeds
+ * @DAPX_BIND_QUIET: as DAPX_SEND_QUIET
  */
 enum dapx_bind_flags {
 	DAPX_BIND_SIGNALED = 1 << 0,
+	DAPX_BIND_QUIET = 1 << 1,
 };
 
 /**

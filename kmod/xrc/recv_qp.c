@@ -137,7 +137,8 @@ static void dapx_xrc_complete(struct dapx_xrc_responder *resp, void *queue, void
 
 	event->completion.flags |= DAPX_COMPLETION_XRC;
 	event->completion.qp_num = dapx_xrc_qp_of(resp)->qp_num;
-	slot->node.solicited = arrival->solicited;
+	if (!arrival->solicited && slot->node.notify == DAPX_NOTIFY_ALL)
+		slot->node.notify = DAPX_NOTIFY_ANY;
 	if (arrival->status == DAPX_STATUS_SUCCESS) {
 		event->completion.byte_len = arrival->length;
 		if (arrival->opcode != DAPX_OP_SEND) {

@@ -31,7 +31,7 @@ static enum dapx_status dapx_srq_xrc_post(struct dapx_queue *q, struct dapx_slot
 	struct dapx_srq *srq = q->owner;
 	u32 i;
 
-	if (in->flags || in->num_sge > q->max_sge)
+	if (in->flags & ~DAPX_RECV_FLAGS || in->num_sge > q->max_sge)
 		return dapx_srq_refuse(srq, slot, DAPX_STATUS_LOCAL_OPERATION);
 	for (i = 0; i < in->num_sge; i++)
 		if (!dapx_mr_copyable(q->obj->ctx, srq->pd, &sge[i], true))

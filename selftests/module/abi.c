@@ -1624,7 +1624,7 @@ static void bind_behind(struct world *w, void *cmd)
 }
 
 static const struct reject rejects_rmr_bind[] = {
-	REJECT_FLAGS(rmr_bind, flags, 1ULL),
+	REJECT_FLAGS(rmr_bind, flags, 3ULL),
 	REJECT_HANDLE(rmr_bind, rmr),
 	REJECT_BY(rmr_bind, rmr, bind_foreign_rmr, EINVAL),
 	REJECT_HANDLE(rmr_bind, ep),

@@ -1113,6 +1113,7 @@ struct waiter {
 	DAT_RETURN rc;
 	DAT_EVENT event;
 	atomic_bool waits;
+	atomic_bool ended;
 };
 
 static void *wait_on_evd(void *argument)
@@ -1123,6 +1124,7 @@ static void *wait_on_evd(void *argument)
 	waiter->waits = true;
 	waiter->rc = dat_evd_wait(waiter->evd, DAT_TIMEOUT_INFINITE,
 				  waiter->threshold ?: 1, &waiter->event, &more);
+	waiter->ended = true;
 	return NULL;
 }
 
@@ -1130,6 +1132,7 @@ static void *wait_on_evd(void *argument)
 static void start(pthread_t *thread, struct waiter *waiter)
 {
 	waiter->waits = false;
+	waiter->ended = false;
 	pthread_create(thread, NULL, wait_on_evd, waiter);
 	while (!waiter->waits)
 		usleep(100);
@@ -1308,6 +1311,113 @@ struct agent {
 	atomic_int calls;
 	atomic_uintptr_t evd;
 };
+
+/* Has @number of the completions that @side asked for. */
+static bool ended(struct side *side, DAT_UINT64 number)
+{
+	DAT_EVENT event;
+
+	return dat_evd_dequeue(side->request, &event) == DAT_SUCCESS &&
+	       event.event_data.dto_completion_event_data.user_cookie.as_64 == number &&
+	       event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS;
+}
+
+/* Its event is there, but wakes no waiter and triggers no CNO; the next one does. */
+TEST_F(dat, unsignalled_completions_notify_nobody)
+{
+	struct waiter waiter = { .evd = self->a.request };
+	DAT_EP_PARAM param = {};
+	DAT_EVD_HANDLE hint;
+	DAT_CNO_HANDLE cno;
+	pthread_t thread;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	int i;
+
+	FAILS(DAT_INVALID_PARAMETER,
+	      post_send(&self->a, 8, 0, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	param.ep_attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	SUCCEEDS(dat_ep_modify(self->a.ep, DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS, &param));
+	FAILS_AS(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY,
+		 dat_evd_wait(self->a.request, 0, 2, &event, &more));
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+	for (i = 0; i < 4; i++)
+		SUCCEEDS(post_recv(&self->b, i));
+
+	start(&thread, &waiter);
+	SUCCEEDS(post_send(&self->a, 8, 0, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->b.recv, &event));
+	usleep(SOON);
+	EXPECT_FALSE(waiter.ended);
+	SUCCEEDS(post_send(&self->a, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	pthread_join(thread, NULL);
+	SUCCEEDS(waiter.rc);
+	EXPECT_EQ(0, waiter.event.event_data.dto_completion_event_data.user_cookie.as_64);
+	EXPECT_TRUE(ended(&self->a, 1));
+
+	SUCCEEDS(dat_cno_create(self->a.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	SUCCEEDS(dat_evd_modify_cno(self->a.request, cno));
+	SUCCEEDS(post_send(&self->a, 8, 2, DAT_COMPLETION_UNSIGNALLED_FLAG));
+	FAILS(DAT_QUEUE_EMPTY, dat_cno_wait(cno, SOON, &hint));
+	SUCCEEDS(post_send(&self->a, 8, 3, DAT_COMPLETION_DEFAULT_FLAG));
+	SUCCEEDS(dat_cno_wait(cno, LATER, &hint));
+	EXPECT_EQ(self->a.request, hint);
+	EXPECT_TRUE(ended(&self->a, 2));
+	EXPECT_TRUE(ended(&self->a, 3));
+	SUCCEEDS(dat_evd_modify_cno(self->a.request, DAT_HANDLE_NULL));
+	SUCCEEDS(dat_cno_free(cno));
+}
+
+TEST_F(dat, unsignalled_receives_notify_nobody)
+{
+	DAT_LMR_TRIPLET segment = part(&self->b, 0, 4096);
+	struct waiter waiter = { .evd = self->b.recv };
+	DAT_EP_PARAM param = {};
+	pthread_t thread;
+	DAT_EVENT event;
+
+	FAILS(DAT_INVALID_PARAMETER,
+	      dat_ep_post_recv(self->b.ep, 1, &segment, cookie_of(0),
+			       DAT_COMPLETION_UNSIGNALLED_FLAG));
+	param.ep_attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	SUCCEEDS(dat_ep_modify(self->b.ep, DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, &param));
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+	SUCCEEDS(dat_ep_post_recv(self->b.ep, 1, &segment, cookie_of(0),
+				  DAT_COMPLETION_UNSIGNALLED_FLAG));
+	SUCCEEDS(post_recv(&self->b, 1));
+	start(&thread, &waiter);
+	SUCCEEDS(post_send(&self->a, 8, 0, DAT_COMPLETION_DEFAULT_FLAG));
+	ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->a.request, &event));
+	usleep(SOON);
+	EXPECT_FALSE(waiter.ended);
+	SUCCEEDS(post_send(&self->a, 8, 1, DAT_COMPLETION_DEFAULT_FLAG));
+	pthread_join(thread, NULL);
+	SUCCEEDS(waiter.rc);
+	EXPECT_EQ(0, waiter.event.event_data.dto_completion_event_data.user_cookie.as_64);
+	SUCCEEDS(dat_evd_dequeue(self->b.recv, &event));
+	EXPECT_EQ(1, event.event_data.dto_completion_event_data.user_cookie.as_64);
+}
+
+/* Nothing that the consumer sees has come. */
+TEST_F(dat, suppressed_completions_trigger_no_cno)
+{
+	DAT_EVD_HANDLE hint;
+	DAT_CNO_HANDLE cno;
+	DAT_EVENT event;
+	int i;
+
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+	SUCCEEDS(dat_cno_create(self->a.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	SUCCEEDS(dat_evd_modify_cno(self->a.request, cno));
+	for (i = 0; i < 10 * DEPTH; i++) {
+		SUCCEEDS(post_recv(&self->b, i));
+		SUCCEEDS(post_send(&self->a, 8, i, DAT_COMPLETION_SUPPRESS_FLAG));
+		ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->b.recv, &event));
+	}
+	FAILS(DAT_QUEUE_EMPTY, dat_cno_wait(cno, SOON, &hint));
+	SUCCEEDS(dat_evd_modify_cno(self->a.request, DAT_HANDLE_NULL));
+	SUCCEEDS(dat_cno_free(cno));
+}
 
 static void on_event(DAT_PVOID data, DAT_EVD_HANDLE evd)
 {

@@ -915,7 +915,7 @@ TEST_F(ep, end_comes_last)
 			DISCONNECT(&self->eb, DAPX_DISCONNECT_ABRUPT);
 		} else if (way == BROKEN) {
 			OK(ep_push_recv(&ea, &(struct dapx_recv_wr){
-					.flags = 1 }, NULL));
+					.flags = 1 << 31 }, NULL));
 			work++;
 			test_cmd(doorbell, self->a.fd, .handle = ea.handle,
 				 .flags = DAPX_DOORBELL_RECV);

@@ -1278,6 +1278,149 @@ TEST_F(evd, solicited_by_all_others)
 	OK(expect_completion(&self->b.recv, 1, DAPX_STATUS_SUCCESS, NULL));
 }
 
+/* ---- quiet events ---- */
+
+/* Waits until @count events are in the ring, without asking the kernel. */
+static int await_events(const struct evd *evd, __u32 count)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+
+	while (ring_used(&evd->ring) < count) {
+		if (now_ns() > deadline)
+			return because("%u events instead of %u", ring_used(&evd->ring), count);
+		sleep_ms(1);
+	}
+	return 0;
+}
+
+TEST_F(evd, quiet_requests)
+{
+	struct waiter waiter = { .evd = &self->a.done, .threshold = 1,
+				 .deadline = DAPX_NO_DEADLINE };
+	int fd = new_eventfd(), i;
+	pthread_t thread;
+	__u32 events;
+
+	ASSERT_LE(0, fd);
+	OK(connect_cm(&self->ea, &self->eb));
+	for (i = 0; i < 4; i++)
+		OK(ep_recv(&self->eb, i, 0, 8));
+	test_cmd(evd_eventfd, self->a.fd, .evd = self->a.done.handle, .fd = fd);
+
+	/* It ends no wait: neither one that it meets, nor one that begins later. */
+	START(&waiter, &thread);
+	OK(send_flagged(&self->ea, 0, DAPX_SEND_QUIET));
+	OK(await_events(&self->a.done, 1));
+	EXPECT_ERRNO(ETIMEDOUT, wait_events(&self->a.done, 1, in_ms(GLANCE_MS), &events));
+	EXPECT_EQ(1, events);
+	EXPECT_ERRNO(ETIMEDOUT, wait_solicited(&self->a.done, 0));
+	EXPECT_FALSE(has(&waiter.ended));
+	EXPECT_EQ(0, eventfd_count(fd));
+
+	/* The next one that is not quiet brings it along. */
+	OK(send_flagged(&self->ea, 1, 0));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, waiter.error);
+	EXPECT_EQ(2, waiter.events);
+	EXPECT_EQ(0, wait_events(&self->a.done, 2, 0, NULL));
+	EXPECT_EQ(1, eventfd_count(fd));
+
+	/* Armed, the ring stays so. */
+	SIGNAL_ONCE(&self->a.done, fd);
+	evd_arm(&self->a.done);
+	OK(send_flagged(&self->ea, 2, DAPX_SEND_QUIET));
+	OK(await_events(&self->a.done, 3));
+	EXPECT_TRUE(evd_armed(&self->a.done));
+	OK(send_flagged(&self->ea, 3, 0));
+	OK(await_events(&self->a.done, 4));
+	EXPECT_EQ(0, wait_events(&self->a.done, 4, 0, NULL));
+	EXPECT_EQ(1, eventfd_count(fd));
+	for (i = 0; i < 4; i++)
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS, NULL));
+	close(fd);
+}
+
+TEST_F(evd, quiet_failures_wake)
+{
+	int fd = new_eventfd();
+
+	ASSERT_LE(0, fd);
+	OK(connect_cm(&self->ea, &self->eb));
+	test_cmd(ep_disconnect, self->a.fd, .ep = self->ea.handle,
+		 .flags = DAPX_DISCONNECT_ABRUPT);
+	test_cmd(evd_eventfd, self->a.fd, .evd = self->a.done.handle, .fd = fd);
+	OK(send_flagged(&self->ea, 1, DAPX_SEND_QUIET));
+	EXPECT_EQ(0, wait_events(&self->a.done, 1, in_ms(PATIENCE_MS), NULL));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_FLUSHED, NULL));
+	EXPECT_EQ(1, eventfd_count(fd));
+	close(fd);
+}
+
+TEST_F(evd, quiet_receives)
+{
+	struct dapx_sge sge = host_sge(&self->b, 0, 8);
+	struct dapx_recv_wr wr = { .num_sge = 1 };
+	int i;
+
+	OK(connect_cm(&self->ea, &self->eb));
+	for (i = 0; i < 3; i++) {
+		wr.wr_id = i;
+		wr.flags = i == 2 ? 0 : DAPX_RECV_QUIET;
+		OK(ep_post_recv(&self->eb, &wr, &sge));
+	}
+	for (i = 0; i < 2; i++)
+		OK(send_flagged(&self->ea, i, 0));
+	OK(await_events(&self->b.recv, 2));
+	EXPECT_ERRNO(ETIMEDOUT, wait_events(&self->b.recv, 1, in_ms(GLANCE_MS), NULL));
+	OK(send_flagged(&self->ea, 2, 0));
+	EXPECT_EQ(0, wait_events(&self->b.recv, 3, in_ms(PATIENCE_MS), NULL));
+	for (i = 0; i < 3; i++)
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS, NULL));
+}
+
+TEST_F(evd, quiet_binds)
+{
+	__u32 rmr = test_cmd(rmr_create, self->a.fd, .pd = self->a.pd).out_rmr;
+	int i;
+
+	OK(connect_cm(&self->ea, &self->eb));
+	for (i = 0; i < 2; i++) {
+		test_cmd(rmr_bind, self->a.fd, .rmr = rmr, .ep = self->ea.handle,
+			 .flags = DAPX_BIND_SIGNALED | (i ? 0 : DAPX_BIND_QUIET), .wr_id = i,
+			 .mr = self->a.mr, .addr = (uintptr_t)self->a.mem, .length = 64,
+			 .access = DAPX_ACCESS_REMOTE_READ);
+		OK(await_events(&self->a.done, i + 1));
+		if (!i)
+			EXPECT_ERRNO(ETIMEDOUT, wait_events(&self->a.done, 1, 0, NULL));
+	}
+	EXPECT_EQ(0, wait_events(&self->a.done, 2, 0, NULL));
+	for (i = 0; i < 2; i++)
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS, NULL));
+}
+
+/* A ring full of quiet events does not hide one that waits for room. */
+TEST_F(evd, quiet_in_a_full_ring)
+{
+	struct evd small;
+	struct ep ep;
+	int i;
+
+	OK(evd_make(self->a.fd, 2, 0, &small));
+	OK(ep_to_evd(&self->a, &small, &ep));
+	OK(connect_cm(&ep, &self->eb));
+	for (i = 0; i < 4; i++)
+		OK(ep_recv(&self->eb, i, 0, 8));
+	for (i = 0; i < 3; i++)
+		OK(send_flagged(&ep, i, DAPX_SEND_QUIET));
+	OK(await_events(&small, 2));
+	EXPECT_ERRNO(ETIMEDOUT, wait_events(&small, 1, in_ms(GLANCE_MS), NULL));
+	OK(send_flagged(&ep, 3, 0));
+	EXPECT_EQ(0, wait_events(&small, 2, in_ms(PATIENCE_MS), NULL));
+	EXPECT_EQ(0, wait_solicited(&small, in_ms(PATIENCE_MS)));
+	for (i = 0; i < 4; i++)
+		OK(expect_completion(&small, i, DAPX_STATUS_SUCCESS, NULL));
+}
+
 /* ---- asynchronous events ---- */
 
 FIXTURE(async)

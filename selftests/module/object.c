@@ -106,8 +106,8 @@ TEST_F(object, info)
 	fd = open(DAPX_NODE, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, fd);
 	info = test_cmd(info, fd, 0);
-	EXPECT_EQ(DAPX_FEATURE_RC | DAPX_FEATURE_SRQ,
-		  info.out_features & (DAPX_FEATURE_RC | DAPX_FEATURE_SRQ));
+	EXPECT_EQ(DAPX_FEATURE_RC | DAPX_FEATURE_SRQ | DAPX_FEATURE_RMR | DAPX_FEATURE_XRC |
+		  DAPX_FEATURE_QUIET, info.out_features);
 	EXPECT_EQ(self->max_objects, info.out_max_objects);
 	EXPECT_EQ(self->max_user_objects, info.out_max_user_objects);
 	EXPECT_LE(4096, info.out_max_ring_depth);

@@ -260,7 +260,7 @@ TEST_F(srq, bad_receive)
 		OK(ring_map(self->b.fd, &cmd.out_ring, &srq.ring));
 		OK(srq_recv(&srq, 1, TARGET, 8));
 		entry.wr.wr_id = 77 + i;
-		entry.wr.flags = i;
+		entry.wr.flags = i << 31;
 		OK(ring_push(&srq.ring, &entry, sizeof(entry)));
 		test_err(ENOTRECOVERABLE, doorbell, self->b.fd, .handle = srq.handle,
 			 .flags = DAPX_DOORBELL_RECV);

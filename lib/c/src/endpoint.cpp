@@ -97,9 +97,10 @@ int dapxc_ep_submit(dapxc_ep* ep)
 int dapxc_ep_post_recv(dapxc_ep* ep, uint64_t wr_id, const dapx_sge* segments, uint32_t num_sge,
                        uint32_t flags)
 {
-    if (ep == nullptr || !valid_bytes(segments, num_sge) || !valid_post_flags(flags))
+    if (ep == nullptr || !valid_bytes(segments, num_sge) || !valid_recv_flags(flags))
         return EINVAL;
-    return errno_of(ep->object.post_recv(wr_id, std::span(segments, num_sge), doorbell_of(flags)));
+    return errno_of(ep->object.post_recv(wr_id, std::span(segments, num_sge), doorbell_of(flags),
+                                         recv_flags_of(flags)));
 }
 
 int dapxc_ep_submit_recv(dapxc_ep* ep)

@@ -117,9 +117,19 @@ inline Doorbell doorbell_of(std::uint32_t flags) noexcept
     return (flags & DAPXC_POST_LATER) != 0 ? Doorbell::later : Doorbell::now;
 }
 
+inline RecvFlags recv_flags_of(std::uint32_t flags) noexcept
+{
+    return (flags & DAPXC_POST_QUIET) != 0 ? RecvFlags::quiet : RecvFlags::none;
+}
+
 inline bool valid_post_flags(std::uint32_t flags) noexcept
 {
     return (flags & ~std::uint32_t{DAPXC_POST_LATER}) == 0;
+}
+
+inline bool valid_recv_flags(std::uint32_t flags) noexcept
+{
+    return (flags & ~std::uint32_t{DAPXC_POST_LATER | DAPXC_POST_QUIET}) == 0;
 }
 
 /// Bytes that a length and a pointer describe; a pointer is needed if there are any.

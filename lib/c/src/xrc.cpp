@@ -44,9 +44,10 @@ dapxc_srq* dapxc_srq_create_xrc(const dapxc_xrcd* xrcd, const dapxc_pd* pd, cons
 int dapxc_srq_post_recv(dapxc_srq* srq, uint64_t wr_id, const dapx_sge* segments, uint32_t num_sge,
                         uint32_t flags)
 {
-    if (srq == nullptr || !valid_bytes(segments, num_sge) || !valid_post_flags(flags))
+    if (srq == nullptr || !valid_bytes(segments, num_sge) || !valid_recv_flags(flags))
         return EINVAL;
-    return errno_of(srq->object.post_recv(wr_id, std::span(segments, num_sge), doorbell_of(flags)));
+    return errno_of(srq->object.post_recv(wr_id, std::span(segments, num_sge), doorbell_of(flags),
+                                          recv_flags_of(flags)));
 }
 
 int dapxc_srq_submit(dapxc_srq* srq)

@@ -241,7 +241,10 @@ static void queues(void)
 	memcpy(&wr, fake_last_recv(dapxc_srq_handle(srq)), sizeof(wr));
 	CHECK(wr.wr_id == 21 && wr.num_sge == 2);
 	CHECK(dapxc_srq_post_recv(srq, 22, segments, 3, 0) == EINVAL);
-	CHECK(dapxc_srq_post_recv(srq, 22, NULL, 0, 0) == 0);
+	CHECK(wr.flags == 0);
+	CHECK(dapxc_srq_post_recv(srq, 22, NULL, 0, DAPXC_POST_QUIET) == 0);
+	memcpy(&wr, fake_last_recv(dapxc_srq_handle(srq)), sizeof(wr));
+	CHECK(wr.wr_id == 22 && wr.flags == DAPX_RECV_QUIET);
 	CHECK(dapxc_srq_post_recv(srq, 23, segments, 1, 0) == 0);
 	CHECK(dapxc_srq_post_recv(srq, 24, segments, 1, 0) == 0);
 	CHECK(dapxc_srq_post_recv(srq, 25, segments, 1, 0) == EAGAIN);

@@ -98,6 +98,7 @@ Result<ModuleInfo> Context::info() const noexcept
         .srq = (argument.out_features & DAPX_FEATURE_SRQ) != 0,
         .rmr = (argument.out_features & DAPX_FEATURE_RMR) != 0,
         .xrc = (argument.out_features & DAPX_FEATURE_XRC) != 0,
+        .quiet = (argument.out_features & DAPX_FEATURE_QUIET) != 0,
         .features = argument.out_features,
         .max_objects = argument.out_max_objects,
         .max_user_objects = argument.out_max_user_objects,

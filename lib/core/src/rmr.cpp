@@ -14,6 +14,8 @@ Result<::dapx_rmr_bind> bind_to(int fd, Endpoint& endpoint, ::dapx_rmr_bind argu
 {
     if (has(flags, SendFlags::signalled))
         argument.flags |= DAPX_BIND_SIGNALED;
+    if (has(flags, SendFlags::quiet))
+        argument.flags |= DAPX_BIND_QUIET;
     argument.ep = endpoint.handle();
     if (const Post submitted = endpoint.submit(); submitted != Post::ok)
         return std::unexpected(explain(submitted, "DAPX_RMR_BIND"));

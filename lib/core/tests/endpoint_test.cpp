@@ -159,6 +159,10 @@ TEST_F(EndpointTest, Receive)
     const std::array<Segment, 3> too_many{};
     EXPECT_EQ(endpoint.post_recv(6, too_many), Post::bad_request);
     EXPECT_EQ(endpoint.recvs_posted(), 1U);
+
+    ASSERT_EQ(endpoint.post_recv(7, segments, Doorbell::now, RecvFlags::quiet), Post::ok);
+    std::memcpy(&wr, recv.entry(1), sizeof(wr));
+    EXPECT_EQ(wr.flags, std::uint32_t{DAPX_RECV_QUIET});
 }
 
 TEST_F(EndpointTest, NoReceiveRing)

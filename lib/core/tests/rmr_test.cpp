@@ -52,6 +52,8 @@ TEST_F(RmrTest, Bind)
     EXPECT_EQ(argument.access, std::uint32_t{DAPX_ACCESS_REMOTE_WRITE});
     EXPECT_EQ(argument.wr_id, 9U);
     EXPECT_EQ(argument.flags, std::uint32_t{DAPX_BIND_SIGNALED});
+    ASSERT_TRUE(rmr.bind(endpoint, 9, region, 3, 17, Access::remote_write, SendFlags::quiet));
+    EXPECT_EQ(module.last<dapx_rmr_bind>(DAPX_RMR_BIND).flags, std::uint32_t{DAPX_BIND_QUIET});
 }
 
 TEST_F(RmrTest, Unbind)

@@ -100,8 +100,9 @@ DAT_EP_ATTR Ep::default_attr(const Ia& ia) noexcept
 bool Ep::check(const Ia& ia, const DAT_EP_ATTR& attr) noexcept
 {
     const Limits limits = limits_of(ia);
-    return attr.service_type == DAT_SERVICE_TYPE_RC &&
-           (attr.request_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG) == 0 &&
+    const bool quiet = ((attr.request_completion_flags | attr.recv_completion_flags) &
+                        DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
+    return attr.service_type == DAT_SERVICE_TYPE_RC && (!quiet || ia.module().quiet) &&
            attr.qos == DAT_QOS_BEST_EFFORT && attr.max_message_size <= ia.device().max_msg_size &&
            attr.max_rdma_size <= ia.device().max_msg_size &&
            in_range(attr.max_recv_dtos, limits.dtos) &&
@@ -133,25 +134,42 @@ core::EndpointOptions Ep::options_of(const DAT_EP_ATTR& attr) noexcept
 Ep::Ep(Slot& slot, Ia& ia, core::Endpoint endpoint, const Parts& parts,
        const DAT_EP_ATTR& attr) noexcept
     : Object(slot, ia), endpoint_(std::move(endpoint)), number_(endpoint_.handle()), pz_(parts.pz),
-      request_(parts.request), connect_(parts.connect), srq_(parts.srq), made_(attr), attr_(attr),
+      connect_(parts.connect), srq_(parts.srq), made_(attr),
       log_(static_cast<std::uint32_t>(attr.max_request_dtos))
 {
-    hear(parts.recv);
+    use(parts.recv, parts.request, attr);
 }
 
 Ep::~Ep()
 {
-    hear(nullptr);
+    use(nullptr, nullptr, attr_);
 }
 
-void Ep::hear(Evd* recv) noexcept
+void Ep::use(Evd* recv, Evd* request, const DAT_EP_ATTR& attr) noexcept
 {
-    const bool solicited = (attr_.recv_completion_flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) != 0;
-    if (recv_ && solicited)
-        --recv_->solicited_streams;
+    const auto count = [](Evd* evd, DAT_COMPLETION_FLAGS flags, int change) {
+        if (evd == nullptr)
+            return;
+        if ((flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) != 0)
+            evd->solicited_streams += change;
+        if ((flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0)
+            evd->quiet_streams += change;
+    };
+    const auto count_both = [&](int change) {
+        count(recv_.get(), attr_.recv_completion_flags, change);
+        // Of requests the flag is one of posting.
+        count(request_.get(),
+              static_cast<DAT_COMPLETION_FLAGS>(attr_.request_completion_flags &
+                                                DAT_COMPLETION_UNSIGNALLED_FLAG),
+              change);
+    };
+    count_both(-1);
     recv_ = recv == nullptr ? Needed<Evd>() : Needed<Evd>(recv);
-    if (recv_ && solicited)
-        ++recv_->solicited_streams;
+    request_ = request == nullptr ? Needed<Evd>() : Needed<Evd>(request);
+    attr_ = attr;
+    request_flags_ = attr.request_completion_flags;
+    recv_flags_ = attr.recv_completion_flags;
+    count_both(1);
 }
 
 std::expected<std::unique_ptr<Ep>, DAT_RETURN> Ep::create(Ia& ia, const Parts& parts,
@@ -199,14 +217,17 @@ DAT_RETURN Ep::configured() const noexcept
     return DAT_SUCCESS;
 }
 
-DAT_RETURN Ep::post_recv(std::span<const core::Segment> segments, DAT_DTO_COOKIE cookie) noexcept
+DAT_RETURN Ep::post_recv(std::span<const core::Segment> segments, DAT_DTO_COOKIE cookie,
+                         bool quiet) noexcept
 {
     const std::lock_guard lock(recv_mutex_);
     if (!recv_) [[unlikely]]
         return error(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_RECV);
     // Counted first: its event may come before the call returns.
     receives_posted_.fetch_add(1, std::memory_order_relaxed);
-    const core::Post posted = endpoint_.post_recv(cookie.as_64, segments);
+    const core::Post posted =
+        endpoint_.post_recv(cookie.as_64, segments, core::Doorbell::now,
+                            quiet ? core::RecvFlags::quiet : core::RecvFlags::none);
     if (posted != core::Post::ok)
         receives_posted_.fetch_sub(1, std::memory_order_relaxed);
     return result_of(posted);
@@ -361,13 +382,9 @@ DAT_RETURN Ep::modify(DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) noexcep
     }
     if (const auto changed = endpoint_.modify(changes); !changed)
         return error_of(*this, changed.error());
-    attr_ = attr;
     if (pz)
         pz_ = Needed<Pz>(pz.get());
-    if (recv)
-        hear(recv.get());
-    if (request)
-        request_ = Needed<Evd>(request.get());
+    use(recv ? recv.get() : recv_.get(), request ? request.get() : request_.get(), attr);
     if (connect)
         connect_ = Needed<Evd>(connect.get());
     return DAT_SUCCESS;
@@ -659,7 +676,7 @@ DAT_RETURN post(DAT_EP_HANDLE handle, DAT_DTOS operation, DAT_COUNT count,
     Segments segments;
     if (!segments.assign(count, triplets)) [[unlikely]]
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-    if (!valid(flags)) [[unlikely]]
+    if (!valid(flags, ep->request_flags())) [[unlikely]]
         return error(DAT_INVALID_PARAMETER, flags_argument);
     if (segments.bytes() > room) [[unlikely]]
         return error(DAT_LENGTH_ERROR);
@@ -727,9 +744,11 @@ DAT_RETURN provider_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT count, DAT_LMR_
     Segments segments;
     if (!segments.assign(count, triplets))
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-    if (flags != DAT_COMPLETION_DEFAULT_FLAG)
+    const bool quiet = (flags & ep->recv_flags() & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
+    if (flags != DAT_COMPLETION_DEFAULT_FLAG &&
+        !(quiet && flags == DAT_COMPLETION_UNSIGNALLED_FLAG))
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-    return ep->post_recv(segments.span(), cookie);
+    return ep->post_recv(segments.span(), cookie, quiet);
 }
 
 } // namespace dapx::dat

@@ -59,8 +59,9 @@ public:
     template <class Post>
     [[nodiscard]] DAT_RETURN post_request(Request request, DAT_COMPLETION_FLAGS flags,
                                           Post post) noexcept;
+    /// @param quiet its success notifies nobody.
     [[nodiscard]] DAT_RETURN post_recv(std::span<const core::Segment> segments,
-                                       DAT_DTO_COOKIE cookie) noexcept;
+                                       DAT_DTO_COOKIE cookie, bool quiet) noexcept;
 
     /// An event has come. Called by whose turn it is on the EVD.
     [[nodiscard]] Request request_ended(std::uint64_t number) noexcept
@@ -86,12 +87,15 @@ public:
     [[nodiscard]] DAT_RETURN status(DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle,
                                     DAT_BOOLEAN* request_idle) noexcept;
     [[nodiscard]] bool has_srq() const noexcept { return static_cast<bool>(srq_); }
+    /// Its attributes: which flags requests and receives may be posted with.
+    [[nodiscard]] DAT_COMPLETION_FLAGS request_flags() const noexcept { return request_flags_; }
+    [[nodiscard]] DAT_COMPLETION_FLAGS recv_flags() const noexcept { return recv_flags_; }
     /// Receives that were posted and have not ended.
     [[nodiscard]] DAT_COUNT receives() const noexcept;
 
 private:
-    /// Changes recv_.
-    void hear(Evd* recv) noexcept;
+    /// Takes EVDs and attributes into use, which go together: EVDs know how their streams notify.
+    void use(Evd* recv, Evd* request, const DAT_EP_ATTR& attr) noexcept;
     static void merge(DAT_EP_ATTR& attr, DAT_EP_PARAM_MASK mask,
                       const DAT_EP_ATTR& wanted) noexcept;
     /// Whether the rings that there are will do.
@@ -107,7 +111,9 @@ private:
     Needed<Evd> connect_;
     Needed<Srq> srq_;
     const DAT_EP_ATTR made_; ///< what the rings are made for
-    DAT_EP_ATTR attr_;
+    DAT_EP_ATTR attr_{};
+    std::atomic<DAT_COMPLETION_FLAGS> request_flags_{DAT_COMPLETION_DEFAULT_FLAG}; ///< of attr_
+    std::atomic<DAT_COMPLETION_FLAGS> recv_flags_{DAT_COMPLETION_DEFAULT_FLAG};    ///< likewise
 
     std::mutex request_mutex_; ///< of posting requests
     RequestLog log_;
@@ -144,8 +150,16 @@ DAT_RETURN Ep::post_request(Request request, DAT_COMPLETION_FLAGS flags, Post po
             return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
     }
     core::SendFlags how = core::SendFlags::none;
-    if (!request.suppressed || log_.wants_signal())
+    if (!request.suppressed)
         how |= core::SendFlags::signalled;
+    else if (log_.wants_signal())
+        // The consumer does not see this event, so it notifies nobody. But a thread that waits has
+        // to take it.
+        how |= !ia().module().quiet || request_->is_waited_on()
+                   ? core::SendFlags::signalled
+                   : core::SendFlags::signalled | core::SendFlags::quiet;
+    if ((flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0)
+        how |= core::SendFlags::quiet;
     if ((flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) != 0)
         how |= core::SendFlags::solicited;
     if ((flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) != 0)

@@ -129,6 +129,8 @@ DAT_RETURN Evd::wait(DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT& event,
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
     if (threshold > 1 && solicited_streams != 0)
         return error(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_SOLICITED);
+    if (threshold > 1 && quiet_streams != 0)
+        return error(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
     if (!waitable_)
         return error(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
     const core::Deadline deadline = deadline_of(timeout);

@@ -54,6 +54,13 @@ public:
 
     /// Endpoints whose receives wake waiters only if their sender asks for it.
     std::atomic<int> solicited_streams{0};
+    /// Streams of endpoints some of whose completions wake nobody.
+    std::atomic<int> quiet_streams{0};
+
+    [[nodiscard]] bool is_waited_on() const noexcept
+    {
+        return turn_.load(std::memory_order_relaxed) == Turn::waiter;
+    }
 
 private:
     /// Who may take events: one thread at a time.

@@ -26,11 +26,14 @@ template <class Mask>
     return DAT_SUCCESS;
 }
 
-/// Whether a request can be posted with these flags. What is missing: DAT_COMPLETION_UNSIGNALLED.
-[[nodiscard]] constexpr bool valid(DAT_COMPLETION_FLAGS flags) noexcept
+/// Whether a request can be posted with these flags, by an endpoint whose attribute for requests is
+/// @p configured: that has to allow DAT_COMPLETION_UNSIGNALLED_FLAG.
+[[nodiscard]] constexpr bool valid(DAT_COMPLETION_FLAGS flags,
+                                   DAT_COMPLETION_FLAGS configured) noexcept
 {
     return (flags & ~(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
-                      DAT_COMPLETION_BARRIER_FENCE_FLAG)) == 0;
+                      DAT_COMPLETION_BARRIER_FENCE_FLAG |
+                      (configured & DAT_COMPLETION_UNSIGNALLED_FLAG))) == 0;
 }
 
 [[nodiscard]] DAT_RETURN result_of(core::Post post) noexcept;

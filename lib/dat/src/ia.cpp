@@ -217,6 +217,7 @@ void fill(DAT_PROVIDER_ATTR& attr, const Ia& ia) noexcept
     attr.dat_qos_supported = DAT_QOS_BEST_EFFORT;
     attr.completion_flags_supported = static_cast<DAT_COMPLETION_FLAGS>(
         DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+        (ia.module().quiet ? DAT_COMPLETION_UNSIGNALLED_FLAG : 0) |
         DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG);
     attr.max_private_data_size = ia.device().max_connect_data;
     attr.supports_multipath = DAT_FALSE;

@@ -124,7 +124,7 @@ DAT_RETURN provider_rmr_bind(DAT_RMR_HANDLE handle, DAT_LMR_HANDLE lmr_handle,
         return error(DAT_INVALID_PARAMETER, argument::rmr_bind_privileges);
     if (va_type != DAT_VA_TYPE_VA)
         return error(DAT_MODEL_NOT_SUPPORTED);
-    if (!valid(flags))
+    if (!valid(flags, ep->request_flags()))
         return error(DAT_INVALID_PARAMETER, argument::rmr_bind_flags);
     if (ep->pz() != rmr->pz())
         return error(DAT_PROTECTION_VIOLATION);

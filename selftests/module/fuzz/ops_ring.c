@@ -23,14 +23,18 @@ void op_recv(struct actor *me, const __u8 *arg)
 	for (i = 1; i <= n; i++) {
 		bool wrong = i == n || bad & 4;
 
-		entry.wr = (struct dapx_recv_wr) { .wr_id = arg[5], .num_sge = 1 };
+		entry.wr = (struct dapx_recv_wr) {
+			.wr_id = arg[5],
+			.flags = arg[3] & 0x80 ? DAPX_RECV_QUIET : 0,
+			.num_sge = 1,
+		};
 		entry.sge = host_sge(&me->side->host, 4096 + arg[5] * 16, 1 << arg[4] % 12);
 		if (wrong && bad % 4 == 1)
 			entry.sge.mr = odd_handle(me, arg[5]);
 		if (wrong && bad % 4 == 2)
 			entry.wr.num_sge = arg[5];
 		if (wrong && bad % 4 == 3)
-			entry.wr.flags = 1;
+			entry.wr.flags = 1U << 31;
 		if (ring_push(ring, &entry, sizeof(entry)))
 			break;
 	}
@@ -47,7 +51,7 @@ void op_send(struct actor *me, const __u8 *arg)
 	struct dapx_send_wr wr = {
 		.wr_id = arg[5],
 		.opcode = arg[2] % 8,
-		.flags = arg[1] >> 4 & 7,
+		.flags = (arg[1] >> 4 & 7) | (arg[1] >> 7) * DAPX_SEND_QUIET,
 		.num_sge = 1,
 		.remote_srqn = xrc ? to->srq_num[arg[4] % SRQS] : 0,
 		.remote_addr = (uintptr_t)to->host.mem + 8192 + arg[5] * 8,

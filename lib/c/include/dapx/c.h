@@ -166,9 +166,13 @@ DAPXC_API int dapxc_xrcd_close(struct dapxc_xrcd *xrcd);
 
 /* ----------------------------------------------------------- shared receive queues */
 
-/* For posting: not to be shown to the module before the next call without it. */
+/*
+ * For posting. LATER: not to be shown to the module before the next call without it. QUIET: of
+ * receives, as DAPX_RECV_QUIET, which the module has to know (DAPX_FEATURE_QUIET).
+ */
 enum dapxc_post_flags {
 	DAPXC_POST_LATER = 1 << 0,
+	DAPXC_POST_QUIET = 1 << 1,
 };
 
 /*

@@ -22,6 +22,7 @@ struct ModuleInfo {
     bool srq = false;              ///< plain shared receive queues
     bool rmr = false;              ///< remote memory regions
     bool xrc = false;              ///< XRC, on any device
+    bool quiet = false;            ///< SendFlags::quiet, RecvFlags::quiet
     std::uint64_t features = 0;    ///< all feature bits, also those that this library does not know
     std::uint32_t max_objects = 0; ///< of one context
     std::uint32_t max_user_objects = 0; ///< of all contexts of one user

@@ -219,16 +219,16 @@ public:
     /// any state. Post::bad_request on an endpoint without a receive ring.
     /// Source: struct dapx_recv_wr.
     Post post_recv(std::uint64_t wr_id, std::span<const Segment> segments,
-                   Doorbell when = Doorbell::now) noexcept
+                   Doorbell when = Doorbell::now, RecvFlags flags = RecvFlags::none) noexcept
     {
-        return recv_queue_.post(wr_id, segments, when);
+        return recv_queue_.post(wr_id, segments, when, flags);
     }
 
     /// The same for one segment.
-    Post post_recv(std::uint64_t wr_id, const Segment& segment,
-                   Doorbell when = Doorbell::now) noexcept
+    Post post_recv(std::uint64_t wr_id, const Segment& segment, Doorbell when = Doorbell::now,
+                   RecvFlags flags = RecvFlags::none) noexcept
     {
-        return recv_queue_.post(wr_id, std::span(&segment, 1), when);
+        return recv_queue_.post(wr_id, std::span(&segment, 1), when, flags);
     }
 
     /// Shows the module receives that were posted with Doorbell::later.

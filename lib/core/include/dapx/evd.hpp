@@ -113,7 +113,8 @@ public:
         });
     }
 
-    /// Waits until at least @p threshold events are in the ring; takes none.
+    /// Waits until at least @p threshold events are in the ring; takes none. The last of them is
+    /// not quiet (SendFlags::quiet, RecvFlags::quiet).
     /// @param threshold 1 to the depth.
     /// @return events in the ring.
     /// Errors: ETIMEDOUT, EINTR (a signal; not waited on), ECANCELED (freed meanwhile), EINVAL,
@@ -166,8 +167,8 @@ public:
         return next_of(type, deadline, [](const Event&) noexcept {});
     }
 
-    /// Has an eventfd(2) signalled once for each event from now on; -1 for none. It replaces the
-    /// one before, and remains the caller's.
+    /// Has an eventfd(2) signalled once for each event from now on that is not quiet; -1 for none.
+    /// It replaces the one before, and remains the caller's.
     /// Errors: EBADF or EINVAL (no eventfd). Thread safety: any thread.
     /// Source: DAPX_EVD_EVENTFD.
     [[nodiscard]] Result<void> set_eventfd(int eventfd) noexcept;

@@ -17,6 +17,7 @@ enum class SendFlags : std::uint16_t {
     signalled = DAPX_SEND_SIGNALED,  ///< a completion event also if it succeeds
     solicited = DAPX_SEND_SOLICITED, ///< asks for the peer's attention (Evd::wait_solicited())
     fence = DAPX_SEND_FENCE,         ///< starts after earlier reads and atomics have ended
+    quiet = DAPX_SEND_QUIET,         ///< its success wakes nobody; if ModuleInfo::quiet
 };
 template <> inline constexpr bool is_flags<SendFlags> = true;
 

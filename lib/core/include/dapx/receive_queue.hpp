@@ -12,6 +12,12 @@
 
 namespace dapx {
 
+/// How a receive completes. Source: enum dapx_recv_flags.
+enum class RecvFlags : std::uint32_t {
+    none = 0,
+    quiet = DAPX_RECV_QUIET, ///< its success wakes nobody; if ModuleInfo::quiet
+};
+
 namespace detail {
 /// DAPX_DOORBELL. @return 0 or an errno. Kept out of line: it is the slow way.
 [[nodiscard]] DAPX_EXPORT int doorbell(int fd, std::uint32_t handle, std::uint32_t flags) noexcept;
@@ -30,7 +36,8 @@ public:
     {
     }
 
-    Post post(std::uint64_t wr_id, std::span<const Segment> segments, Doorbell when) noexcept
+    Post post(std::uint64_t wr_id, std::span<const Segment> segments, Doorbell when,
+              RecvFlags flags) noexcept
     {
         if (segments.size() > max_sge_) [[unlikely]]
             return Post::bad_request;
@@ -42,7 +49,7 @@ public:
         const ::dapx_recv_wr wr = {
             .wr_id = wr_id,
             .num_sge = static_cast<std::uint32_t>(segments.size()),
-            .flags = 0,
+            .flags = static_cast<std::uint32_t>(flags),
         };
         std::memcpy(entry, &wr, sizeof(wr));
         if (!segments.empty())

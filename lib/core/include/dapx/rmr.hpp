@@ -42,6 +42,7 @@ public:
     /// @param access remote rights only. To write, and for atomics, @p region needs
     ///               Access::local_write; it needs no remote rights itself.
     /// @param flags  SendFlags::signalled, or none: then only a failure completes with an event.
+    ///               SendFlags::quiet: its success wakes nobody.
     /// @return what the peer has to know; valid from the completion on. A new key each time.
     /// Errors: EBADFD (not connected), EINVAL (outside the region; another PD), EACCES (to write a
     /// region that may not be written), EOVERFLOW, EOPNOTSUPP (local rights), EAGAIN (too many binds wait),

@@ -56,16 +56,16 @@ public:
 
     /// Posts a receive of any endpoint of this queue. As Endpoint::post_recv().
     Post post_recv(std::uint64_t wr_id, std::span<const Segment> segments,
-                   Doorbell when = Doorbell::now) noexcept
+                   Doorbell when = Doorbell::now, RecvFlags flags = RecvFlags::none) noexcept
     {
-        return queue_.post(wr_id, segments, when);
+        return queue_.post(wr_id, segments, when, flags);
     }
 
     /// The same for one segment.
-    Post post_recv(std::uint64_t wr_id, const Segment& segment,
-                   Doorbell when = Doorbell::now) noexcept
+    Post post_recv(std::uint64_t wr_id, const Segment& segment, Doorbell when = Doorbell::now,
+                   RecvFlags flags = RecvFlags::none) noexcept
     {
-        return queue_.post(wr_id, std::span(&segment, 1), when);
+        return queue_.post(wr_id, std::span(&segment, 1), when, flags);
     }
 
     /// Publishes receives that were posted with Doorbell::later. Thread safety: the poster.
