@@ -174,28 +174,40 @@ static u32 *dapx_evd_arm_word(const struct dapx_ring *ring)
 	return ring->va + DAPX_EVD_ARM_OFF;
 }
 
+/* Returns what the process has armed the ring for: enum dapx_arm, or 0. */
+static u32 dapx_evd_armed(struct dapx_evd *evd)
+{
+	u32 armed;
+
+	lockdep_assert_held(&evd->lock);
+	/*
+	 * The process arms, then looks for events; the module publishes the event, then looks
+	 * whether the process armed. At least one of them sees the other's write.
+	 */
+	smp_mb();
+	armed = READ_ONCE(*dapx_evd_arm_word(evd->ring));
+	if (armed)
+		evd->solicited_only = armed == DAPX_ARM_SOLICITED;
+	return armed;
+}
+
 /*
  * Signals the eventfd for an event that is in the ring, or in the backlog, which the ring's
  * flags report.
  */
 static void dapx_evd_signal(struct dapx_evd *evd, enum dapx_notify notify)
 {
-	u32 *armed;
+	u32 armed;
 
 	lockdep_assert_held(&evd->lock);
 	if (!evd->eventfd || notify == DAPX_NOTIFY_NONE)
 		return;
 	if (evd->eventfd_once) {
-		armed = dapx_evd_arm_word(evd->ring);
-		/*
-		 * The process arms, then looks for events; the module publishes the event, then
-		 * looks whether the process armed. At least one of them sees the other's write.
-		 */
-		smp_mb();
-		if (!READ_ONCE(*armed))
+		armed = dapx_evd_armed(evd);
+		if (!armed || (armed == DAPX_ARM_SOLICITED && notify != DAPX_NOTIFY_ALL))
 			return;
 		/* Before the signal, as a process that is signalled may arm again at once. */
-		WRITE_ONCE(*armed, 0);
+		WRITE_ONCE(*dapx_evd_arm_word(evd->ring), 0);
 	}
 	eventfd_signal(evd->eventfd);
 }
@@ -345,21 +357,34 @@ void dapx_evd_del_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source)
 }
 
 /*
- * Returns whether a thread waits for any event, or an eventfd is set: then solicited events
- * alone are not enough.
+ * Returns whether solicited events alone are not enough: a thread waits for any event, or the
+ * eventfd is signalled for any. While the ring is not armed, what it was armed for last counts.
  */
 bool dapx_evd_wants_any(struct dapx_evd *evd)
 {
-	return atomic_read(&evd->any_waiters) || READ_ONCE(evd->eventfd);
+	unsigned long flags;
+	bool signals_any;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	dapx_evd_armed(evd);
+	signals_any = evd->eventfd && !(evd->eventfd_once && evd->solicited_only);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return signals_any || atomic_read(&evd->any_waiters);
 }
 
-/* Events that were delivered so far wake threads that wait for solicited events. */
+/*
+ * Events that were delivered so far wake threads that wait for solicited events, and signal if
+ * the ring is armed for these. If the process has read all of them, it has seen those, too.
+ */
 void dapx_evd_wake_solicited(struct dapx_evd *evd)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&evd->lock, flags);
 	evd->solicited_tail = evd->tail;
+	if (dapx_evd_armed(evd) == DAPX_ARM_SOLICITED &&
+	    (dapx_evd_count(evd) || !list_empty(&evd->backlog)))
+		dapx_evd_signal(evd, DAPX_NOTIFY_ALL);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	dapx_evd_wake(evd);
 }

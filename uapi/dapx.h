@@ -370,8 +370,8 @@ struct dapx_free {
  * @entries_off: first entry
  * @stride: bytes from one entry to the next
  * @depth: entries, a power of two
- * @arm_off: EVD rings: __u32, written by the process to have the next event signal an
- *	eventfd with DAPX_EVENTFD_ONCE; 0 for rings that have no such word
+ * @arm_off: EVD rings: __u32, enum dapx_arm, written by the process to have the next event
+ *	signal an eventfd with DAPX_EVENTFD_ONCE; 0 for rings that have no such word
  */
 struct dapx_ring_layout {
 	__aligned_u64 mmap_offset;
@@ -798,7 +798,7 @@ struct dapx_evd_create {
  * @DAPX_WAIT_SOLICITED: receives count only if their message was solicited
  *	(DAPX_SEND_SOLICITED) or if they failed; needs endpoints made with
  *	DAPX_EP_SOLICITED. While another thread waits for any event of the EVD, or the EVD
- *	has an eventfd, every receive counts
+ *	has an eventfd that was not armed for DAPX_ARM_SOLICITED, every receive counts
  */
 enum dapx_wait_flags {
 	DAPX_WAIT_SOLICITED = 1 << 0,
@@ -854,12 +854,26 @@ struct dapx_evd_resize {
 #define DAPX_EVD_RESIZE _IO(DAPX_TYPE, DAPX_CMD_EVD_RESIZE)
 
 /**
+ * enum dapx_arm - What the process writes at dapx_ring_layout.arm_off
+ * @DAPX_ARM_ANY: the next event signals. So does any value that is not 0 and not listed here
+ * @DAPX_ARM_SOLICITED: the next event signals that is no successful work request, or is a
+ *	receive whose message was solicited. Receives can be distinguished as for
+ *	DAPX_WAIT_SOLICITED; those of other endpoints all count. If the EVD was armed for any
+ *	event before, one receive that was not solicited may signal. Older modules take it for
+ *	DAPX_ARM_ANY
+ */
+enum dapx_arm {
+	DAPX_ARM_ANY = 1,
+	DAPX_ARM_SOLICITED = 2,
+};
+
+/**
  * enum dapx_eventfd_flags - dapx_evd_eventfd.flags
- * @DAPX_EVENTFD_ONCE: signalled only by an event that finds the ring armed, which disarms
- *	it. To arm the ring, the process writes 1 at dapx_ring_layout.arm_off; then, after
- *	a full barrier, it looks for events: the next one signals, those already in the
- *	ring do not. After each signal, the ring has to be armed again. Any value but 0
- *	counts as 1
+ * @DAPX_EVENTFD_ONCE: signalled only by an event that finds the ring armed for it, which
+ *	disarms the ring. To arm it, the process writes an enum dapx_arm at
+ *	dapx_ring_layout.arm_off; then, after a full barrier, it looks for events: the next
+ *	one signals, those already in the ring do not. If the ring shows DAPX_RING_BACKLOG,
+ *	DAPX_DOORBELL is a part of looking. After each signal, the ring has to be armed again
  */
 enum dapx_eventfd_flags {
 	DAPX_EVENTFD_ONCE = 1 << 0,

@@ -511,7 +511,7 @@ TEST_F(evd, armed_for_completions)
 /* Nobody but its owner has something of what stands in the word. */
 TEST_F(evd, armed_with_rubbish)
 {
-	static const __u32 words[] = { 2, 0x80000000, 0xff00, ~0U };
+	static const __u32 words[] = { 3, 0x80000000, 0xff00, ~0U };
 	int fd = new_eventfd(), others = new_eventfd(), i;
 	struct evd other;
 
@@ -1276,6 +1276,103 @@ TEST_F(evd, solicited_by_all_others)
 	OK(send_flagged(&self->ea, 1, 0));
 	EXPECT_EQ(0, wait_solicited(&self->b.recv, in_ms(PATIENCE_MS)));
 	OK(expect_completion(&self->b.recv, 1, DAPX_STATUS_SUCCESS, NULL));
+}
+
+/* @b's receives, from the first on, are distinguished. */
+TEST_F(evd, armed_for_solicited_receives)
+{
+	struct pollfd wait = { .fd = new_eventfd(), .events = POLLIN };
+	struct dapx_ep_create cmd;
+	struct dapx_event event;
+	struct ep ep;
+	int i;
+
+	ASSERT_LE(0, wait.fd);
+	if (!(self->b.limits.out_caps & DAPX_DEVICE_SOLICITED))
+		SKIP(return, "%s tells no solicited receives apart", self->b.device);
+	SIGNAL_ONCE(&self->b.recv, wait.fd);
+	evd_arm_for(&self->b.recv, DAPX_ARM_SOLICITED);
+	ep_usual(&self->b, &cmd);
+	cmd.attr.flags = DAPX_EP_SOLICITED;
+	OK(ep_make(&self->b, &cmd, &ep));
+	OK(connect_cm(&self->ea, &ep));
+	for (i = 0; i < 8; i++)
+		OK(ep_recv(&ep, i, 0, 8));
+
+	/* Twice: the second arming is as exact as the first. */
+	for (i = 0; i < 6; i++) {
+		bool solicited = i % 3 == 2;
+
+		OK(send_flagged(&self->ea, i, solicited ? DAPX_SEND_SOLICITED : 0));
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS, NULL));
+		ASSERT_EQ(solicited, poll(&wait, 1, solicited ? PATIENCE_MS : GLANCE_MS));
+		EXPECT_EQ(solicited, eventfd_count(wait.fd));
+		EXPECT_EQ(!solicited, evd_armed(&self->b.recv));
+		if (i == 1)
+			/* Nor does it signal when it is fetched. */
+			OK(expect_completion(&self->b.recv, 0, DAPX_STATUS_SUCCESS, NULL));
+		if (i == 2) {
+			OK(expect_completion(&self->b.recv, 1, DAPX_STATUS_SUCCESS, NULL));
+			OK(expect_completion(&self->b.recv, 2, DAPX_STATUS_SUCCESS, NULL));
+			evd_arm_for(&self->b.recv, DAPX_ARM_SOLICITED);
+			EXPECT_FALSE(evd_poll(&self->b.recv, &event));
+		}
+	}
+	for (i = 3; i < 6; i++)
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS, NULL));
+
+	/* For any again. */
+	evd_arm(&self->b.recv);
+	EXPECT_FALSE(evd_poll(&self->b.recv, &event));
+	OK(send_flagged(&self->ea, 6, 0));
+	ASSERT_EQ(1, poll(&wait, 1, PATIENCE_MS));
+	EXPECT_FALSE(evd_armed(&self->b.recv));
+	OK(expect_completion(&self->b.recv, 6, DAPX_STATUS_SUCCESS, NULL));
+	close(wait.fd);
+}
+
+/* What cannot be told apart counts as solicited. */
+TEST_F(evd, armed_for_solicited_and_all_others)
+{
+	struct pollfd wait = { .fd = new_eventfd(), .events = POLLIN };
+
+	ASSERT_LE(0, wait.fd);
+	SIGNAL_ONCE(&self->b.recv, wait.fd);
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_recv(&self->eb, 1, 0, 8));
+	evd_arm_for(&self->b.recv, DAPX_ARM_SOLICITED);
+	OK(send_flagged(&self->ea, 1, 0));
+	ASSERT_EQ(1, poll(&wait, 1, PATIENCE_MS));
+	EXPECT_EQ(1, eventfd_count(wait.fd));
+	OK(expect_completion(&self->b.recv, 1, DAPX_STATUS_SUCCESS, NULL));
+
+	evd_arm_for(&self->b.recv, DAPX_ARM_SOLICITED);
+	OK(post(&self->b.recv, 2));
+	EXPECT_EQ(1, eventfd_count(wait.fd));
+	OK(take(&self->b.recv, 2));
+	close(wait.fd);
+}
+
+/* A request that succeeded does not count, one that failed does. */
+TEST_F(evd, armed_for_failures)
+{
+	struct pollfd wait = { .fd = new_eventfd(), .events = POLLIN };
+
+	ASSERT_LE(0, wait.fd);
+	SIGNAL_ONCE(&self->a.done, wait.fd);
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_recv(&self->eb, 1, 0, 8));
+	evd_arm_for(&self->a.done, DAPX_ARM_SOLICITED);
+	OK(send_flagged(&self->ea, 1, DAPX_SEND_SOLICITED));
+	OK(expect_completion(&self->a.done, 1, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_EQ(0, eventfd_count(wait.fd));
+	EXPECT_TRUE(evd_armed(&self->a.done));
+	test_cmd(ep_disconnect, self->a.fd, .ep = self->ea.handle,
+		 .flags = DAPX_DISCONNECT_ABRUPT);
+	OK(send_flagged(&self->ea, 2, 0));
+	ASSERT_EQ(1, poll(&wait, 1, PATIENCE_MS));
+	OK(expect_completion(&self->a.done, 2, DAPX_STATUS_FLUSHED, NULL));
+	close(wait.fd);
 }
 
 /* ---- quiet events ---- */

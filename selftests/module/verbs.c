@@ -1032,6 +1032,73 @@ TEST_F(two, completion_events)
 	ibv_ack_cq_events(self->b.cq, 3);
 }
 
+static int post_solicited(struct ibv_qp *qp, const struct side *side, __u64 id)
+{
+	struct ibv_sge sge = segment(side, 0, 4);
+	struct ibv_send_wr wr = {
+		.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SOLICITED | IBV_SEND_SIGNALED,
+	}, *bad;
+
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+/* The queue pair is made after the CQ was armed for them. */
+TEST_F(two, solicited_completion_events)
+{
+	struct ibv_cq *cq, *own = self->b.cq;
+	struct ibv_wc wc;
+	void *context;
+	int i;
+
+	ASSERT_EQ(0, ibv_destroy_qp(self->qb));
+	self->qb = NULL;
+	self->b.cq = ibv_create_cq(self->b.context, DEPTH, NULL, self->b.channel, 0);
+	ASSERT_NE(NULL, self->b.cq);
+	ASSERT_EQ(0, ibv_req_notify_cq(self->b.cq, 1));
+	self->qb = make_qp(&self->b, IBV_QPT_RC, NULL);
+	ASSERT_NE(NULL, self->qb);
+	ASSERT_EQ(0, ibv_destroy_qp(self->qa));
+	self->qa = make_qp(&self->a, IBV_QPT_RC, NULL);
+	ASSERT_NE(NULL, self->qa);
+	OK(to_rts(self->qa, &self->a, &self->b, self->qb->qp_num));
+	OK(to_rts(self->qb, &self->b, &self->a, self->qa->qp_num));
+	fcntl(self->b.channel->fd, F_SETFL, O_NONBLOCK);
+	for (i = 0; i < 8; i++)
+		ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, i));
+	for (i = 0; i < 4; i += 2) {
+		ASSERT_EQ(0, post_send(self->qa, &self->a, i, 4, 0));
+		EXPECT_FALSE(readable(self->b.channel->fd, GLANCE_MS));
+		ASSERT_EQ(0, post_solicited(self->qa, &self->a, i + 1));
+		ASSERT_TRUE(readable(self->b.channel->fd, PATIENCE_MS));
+		ASSERT_EQ(0, ibv_get_cq_event(self->b.channel, &cq, &context));
+		EXPECT_EQ(self->b.cq, cq);
+		ASSERT_EQ(0, ibv_req_notify_cq(self->b.cq, 1));
+		OK(next_wc(self->b.cq, &wc));
+		EXPECT_EQ(i, wc.wr_id);
+		OK(next_wc(self->b.cq, &wc));
+		EXPECT_EQ(i + 1, wc.wr_id);
+	}
+	EXPECT_FALSE(readable(self->b.channel->fd, 0));
+	/* Its own requests that succeed are none. */
+	ASSERT_EQ(0, post_recv(self->qa, NULL, &self->a, 1));
+	ASSERT_EQ(0, post_solicited(self->qb, &self->b, 77));
+	OK(next_wc(self->b.cq, &wc));
+	EXPECT_EQ(77, wc.wr_id);
+	EXPECT_FALSE(readable(self->b.channel->fd, GLANCE_MS));
+	/* A request for any is not narrowed by the next one. */
+	ASSERT_EQ(0, ibv_req_notify_cq(self->b.cq, 0));
+	ASSERT_EQ(0, ibv_req_notify_cq(self->b.cq, 1));
+	ASSERT_EQ(0, post_send(self->qa, &self->a, 4, 4, 0));
+	ASSERT_TRUE(readable(self->b.channel->fd, PATIENCE_MS));
+	ASSERT_EQ(0, ibv_get_cq_event(self->b.channel, &cq, &context));
+	ibv_ack_cq_events(self->b.cq, 3);
+	ASSERT_EQ(0, ibv_destroy_qp(self->qb));
+	self->qb = NULL;
+	ASSERT_EQ(0, ibv_destroy_cq(self->b.cq));
+	self->b.cq = own;
+}
+
 struct polling {
 	struct ibv_cq *cq;
 	int found;

@@ -60,6 +60,22 @@ int dapxc_evd_set_eventfd(dapxc_evd* evd, int eventfd)
     return evd != nullptr ? errno_of(evd->object.set_eventfd(eventfd)) : invalid();
 }
 
+int dapxc_evd_set_eventfd_once(dapxc_evd* evd, int eventfd)
+{
+    return evd != nullptr ? errno_of(evd->object.set_eventfd_once(eventfd)) : invalid();
+}
+
+int dapxc_evd_arm(dapxc_evd* evd, uint32_t what)
+{
+    if (evd == nullptr || (what != DAPX_ARM_ANY && what != DAPX_ARM_SOLICITED))
+        return invalid();
+    if (what == DAPX_ARM_SOLICITED)
+        evd->object.arm_solicited();
+    else
+        evd->object.arm();
+    return 0;
+}
+
 int dapxc_evd_resize(dapxc_evd* evd, uint32_t depth)
 {
     return evd != nullptr ? errno_of(evd->object.resize(depth)) : invalid();

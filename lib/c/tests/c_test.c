@@ -176,7 +176,14 @@ static void events(void)
 	CHECK(dapxc_evd_wait(evd, 0, 1, DAPX_NO_DEADLINE, NULL) == EINTR);
 	CHECK(dapxc_evd_set_eventfd(evd, 12) == 0);
 	fake_last(DAPX_EVD_EVENTFD, &eventfd, sizeof(eventfd));
-	CHECK(eventfd.fd == 12);
+	CHECK(eventfd.fd == 12 && eventfd.flags == 0);
+	CHECK(dapxc_evd_set_eventfd_once(evd, 13) == 0);
+	fake_last(DAPX_EVD_EVENTFD, &eventfd, sizeof(eventfd));
+	CHECK(eventfd.fd == 13 && eventfd.flags == DAPX_EVENTFD_ONCE);
+	CHECK(dapxc_evd_arm(evd, DAPX_ARM_ANY) == 0);
+	CHECK(dapxc_evd_arm(evd, DAPX_ARM_SOLICITED) == 0);
+	CHECK(dapxc_evd_arm(evd, 3) == EINVAL);
+	CHECK(dapxc_evd_arm(NULL, DAPX_ARM_ANY) == EINVAL);
 
 	/* What is left can be read of a dead one. */
 	CHECK(dapxc_evd_post(evd, 1, 2) == 0);

@@ -139,6 +139,11 @@ Result<void> Evd::post(std::array<std::uint64_t, 2> data) noexcept
 void Evd::fetch_backlog() noexcept
 {
     barrier::count(&doorbells_);
+    ask_for_events();
+}
+
+void Evd::ask_for_events() noexcept
+{
     // An error means that no events come any more, which the ring itself tells: dead().
     (void)detail::doorbell(fd(), handle(), DAPX_DOORBELL_EVENTS);
 }

@@ -414,7 +414,16 @@ TEST_F(ObjectTest, EvdIsArmedWithoutACommand)
     *module.evd_ring(evd.handle()).armed() = 0;
     EXPECT_FALSE(evd.armed());
     EXPECT_EQ(module.count(DAPX_EVD_EVENTFD), 1U);
+    evd.arm_solicited();
+    EXPECT_EQ(*module.evd_ring(evd.handle()).armed(), std::uint32_t{DAPX_ARM_SOLICITED});
+    EXPECT_TRUE(evd.armed());
     EXPECT_EQ(module.count(DAPX_DOORBELL), 0U);
+    // While events have to be fetched, the module has to know.
+    *module.evd_ring(evd.handle()).flags() = DAPX_RING_BACKLOG;
+    evd.arm();
+    EXPECT_EQ(*module.evd_ring(evd.handle()).armed(), std::uint32_t{DAPX_ARM_ANY});
+    EXPECT_EQ(module.count(DAPX_DOORBELL), 1U);
+    *module.evd_ring(evd.handle()).flags() = 0;
     // In the new ring it is the new word.
     ASSERT_TRUE(evd.resize(16));
     evd.arm();

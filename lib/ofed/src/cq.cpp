@@ -55,13 +55,21 @@ void Channel::remove(Cq& cq) noexcept
     --refcnt;
 }
 
-void Channel::arm(Cq& cq) noexcept
+void Channel::arm(Cq& cq, bool solicited_only) noexcept
 {
     const std::lock_guard guard(lock_);
+    if (solicited_only)
+        cq.for_solicited_ = true;
     if (cq.armed_ && !cq.core_.armed())
         ++cq.untaken_;
+    else if (cq.armed_ && solicited_only && !cq.solicited_only_)
+        return;
     cq.armed_ = true;
-    cq.core_.arm();
+    cq.solicited_only_ = solicited_only;
+    if (solicited_only)
+        cq.core_.arm_solicited();
+    else
+        cq.core_.arm();
 }
 
 Cq* Channel::take() noexcept
@@ -230,11 +238,10 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) noexcept
     return Cq::of(cq)->poll(num_entries, wc);
 }
 
-/// @p solicited_only asks for fewer events; it gets all of them.
-int req_notify_cq(ibv_cq* cq, int) noexcept
+int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept
 {
     if (cq->channel != nullptr)
-        Channel::of(cq->channel)->arm(*Cq::of(cq));
+        Channel::of(cq->channel)->arm(*Cq::of(cq), solicited_only != 0);
     return 0;
 }
 

@@ -27,8 +27,9 @@ public:
     void remove(Cq& cq) noexcept;
     [[nodiscard]] bool unused() noexcept;
 
-    /// From now on the next completion of @p cq is an event.
-    void arm(Cq& cq) noexcept;
+    /// From now on the next completion of @p cq is an event, or the next solicited one. That does not
+    /// narrow an earlier request for any, which is outstanding.
+    void arm(Cq& cq, bool solicited_only) noexcept;
 
     /// The CQ whose event this is, waited for unless fd is O_NONBLOCK. nullptr and errno.
     [[nodiscard]] Cq* next_event() noexcept;
@@ -54,6 +55,10 @@ public:
     [[nodiscard]] Context& owner() const noexcept { return Context::of(context); }
     [[nodiscard]] core::Evd& core() noexcept { return core_; }
 
+    /// Whether the program has asked for solicited completions: then endpoints have to distinguish
+    /// receives, which costs a command for each look at an empty CQ.
+    [[nodiscard]] bool was_armed_for_solicited() const noexcept { return for_solicited_; }
+
     /// As ibv_poll_cq().
     [[nodiscard]] int poll(int num_entries, ibv_wc* wc) noexcept;
 
@@ -71,10 +76,12 @@ private:
 
     std::mutex lock_; ///< who reads the ring
     core::Evd core_;
+    std::atomic<bool> for_solicited_{false};
     // Under the channel's lock:
-    bool armed_ = false;    ///< by the program; the module may have disarmed it meanwhile
-    unsigned untaken_ = 0;  ///< events from before it was armed last
-    unsigned reported_ = 0; ///< events that were got
+    bool armed_ = false;          ///< by the program; the module may have disarmed it meanwhile
+    bool solicited_only_ = false; ///< that is what it was armed for
+    unsigned untaken_ = 0;        ///< events from before it was armed last
+    unsigned reported_ = 0;       ///< events that were got
 };
 
 } // namespace dapx::verbs

@@ -33,12 +33,15 @@ int EndpointQp::init(ibv_qp_cap& cap, std::uint64_t send_ops) noexcept
     const std::uint32_t inline_data = std::max<std::uint32_t>(
         cap.max_inline_data,
         std::min<std::uint32_t>(send_sge * sizeof(::dapx_sge), owner().attributes().max_inline));
+    const bool solicited = !is_xrc() && Cq::of(qp_base.recv_cq)->was_armed_for_solicited() &&
+                           core::has(owner().attributes().caps, core::DeviceCap::solicited);
     const core::EndpointOptions options = {
         .send_depth = std::max(cap.max_send_wr, 1U),
         .recv_depth = receives ? cap.max_recv_wr : 0,
         .max_send_sge = static_cast<std::uint16_t>(send_sge),
         .max_recv_sge = static_cast<std::uint16_t>(receives ? std::max(cap.max_recv_sge, 1U) : 0),
         .max_inline = inline_data,
+        .solicited = solicited,
         .user_data = cookie_of(*this),
     };
     Pd& domain = *Pd::of(qp_base.pd);

@@ -58,11 +58,16 @@ int evd_next(struct evd *evd, struct dapx_event *event, unsigned int ms)
 		       wait.out_events);
 }
 
-void evd_arm(struct evd *evd)
+void evd_arm_for(struct evd *evd, __u32 what)
 {
-	__atomic_store_n(evd->ring.armed, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(evd->ring.armed, what, __ATOMIC_RELAXED);
 	/* Full: it is armed before the ring is looked at. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void evd_arm(struct evd *evd)
+{
+	evd_arm_for(evd, DAPX_ARM_ANY);
 }
 
 bool evd_armed(const struct evd *evd)

@@ -22,6 +22,8 @@ bool evd_poll(struct evd *evd, struct dapx_event *event);
 int evd_next(struct evd *evd, struct dapx_event *event, unsigned int ms);
 /* Of an eventfd with DAPX_EVENTFD_ONCE: by the next event. */
 void evd_arm(struct evd *evd);
+/* By the next one that @what, an enum dapx_arm, includes. */
+void evd_arm_for(struct evd *evd, __u32 what);
 bool evd_armed(const struct evd *evd);
 /* Nothing comes for a while. */
 int evd_quiet(struct evd *evd);

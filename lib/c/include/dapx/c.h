@@ -129,10 +129,22 @@ DAPXC_API int dapxc_evd_wait(struct dapxc_evd *evd, uint32_t flags, uint32_t thr
 
 /*
  * Has an eventfd(2), which remains the caller's, signalled once for each event from now
- * on; -1 for none. There is nothing to arm either, but poll until there is no event
- * before sleeping on it. EBADF or EINVAL: no eventfd.
+ * on that is not quiet; -1 for none. There is nothing to arm either, but poll until there
+ * is no event before sleeping on it. EBADF or EINVAL: no eventfd.
  */
 DAPXC_API int dapxc_evd_set_eventfd(struct dapxc_evd *evd, int eventfd);
+
+/*
+ * As dapxc_evd_set_eventfd(), which it replaces, but signalled once for each
+ * dapxc_evd_arm(). EOPNOTSUPP: an older module.
+ */
+DAPXC_API int dapxc_evd_set_eventfd_once(struct dapxc_evd *evd, int eventfd);
+/*
+ * Has the next event of those that @what (enum dapx_arm) names signal the eventfd. Events
+ * that are there already do not: poll until there is none before sleeping on it. Any
+ * thread, but not while another resizes the EVD. EINVAL: another @what.
+ */
+DAPXC_API int dapxc_evd_arm(struct dapxc_evd *evd, uint32_t what);
 
 /*
  * EBUSY: more events than that are unread. ENOMEM: nothing changed; or, if dapxc_evd_poll()

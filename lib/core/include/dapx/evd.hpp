@@ -180,9 +180,16 @@ public:
     [[nodiscard]] Result<void> set_eventfd_once(int eventfd) noexcept;
 
     /// Has the next event signal the eventfd of set_eventfd_once(). Events that are there already
-    /// do not: poll until there is none before sleeping. No system call.
+    /// do not: poll until there is none before sleeping. No system call, unless events wait in the
+    /// module, as they do if an endpoint of the EVD has EndpointOptions::solicited.
     /// Thread safety: any thread, beside the consumer, but not beside resize().
-    void arm() noexcept { ring_.arm(); }
+    void arm() noexcept { arm(DAPX_ARM_ANY); }
+
+    /// The same for the next event that is no successful work request, or is a receive whose sender
+    /// asked for attention (SendFlags::solicited). Receives of endpoints without
+    /// EndpointOptions::solicited all count. If it was armed for any event before, one receive that
+    /// was not solicited may signal. Older modules do as arm(). Source: DAPX_ARM_SOLICITED.
+    void arm_solicited() noexcept { arm(DAPX_ARM_SOLICITED); }
 
     /// True if arm() was called, and no event has signalled since. No system call.
     /// Thread safety: as arm().
@@ -230,6 +237,14 @@ private:
     [[nodiscard]] Result<std::uint32_t> wait(std::uint32_t threshold, Deadline deadline,
                                              std::uint32_t flags) noexcept;
     void fetch_backlog() noexcept;
+    void ask_for_events() noexcept;
+    void arm(std::uint32_t what) noexcept
+    {
+        ring_.arm(what);
+        // The module looks what the ring is armed for when it is asked for events.
+        if (ring_.backlog_hint()) [[unlikely]]
+            ask_for_events();
+    }
 
     Mapping mapping_;
     std::uint32_t entries_off_ = 0;

@@ -303,13 +303,14 @@ public:
                !backlog_hint();
     }
 
-    /// Asks for a signal by the next event. Who then finds the ring empty will be signalled. Without
-    /// effect on a ring of a module that has no such signals.
-    void arm() noexcept
+    /// Asks for a signal by the next event that @p what (enum dapx_arm) includes. Who then finds the
+    /// ring empty, and no BACKLOG, will be signalled. Without effect on a ring of a module that has no
+    /// such signals.
+    void arm(std::uint32_t what = DAPX_ARM_ANY) noexcept
     {
         if (armed_ == nullptr || !owner_.here())
             return;
-        barrier::store_relaxed(armed_, 1);
+        barrier::store_relaxed(armed_, what);
         // Full: armed must be visible before the ring is looked at. Partner: the module shows an
         // event, full barrier, reads armed.
         barrier::full();
