@@ -50,6 +50,7 @@ static void dapx_evd_update_flags(struct dapx_evd *evd)
 
 static void dapx_evd_node_gone(struct dapx_event_node *node)
 {
+	node->again = 0;
 	WRITE_ONCE(node->pending, false);
 	if (node->source->gone)
 		node->source->gone(node);
@@ -82,16 +83,6 @@ static void dapx_evd_mark(struct dapx_evd *evd, enum dapx_notify notify)
 		evd->solicited_tail = evd->tail;
 }
 
-static void dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
-{
-	memcpy(dapx_ring_entry(&evd->view, evd->tail), &node->event, sizeof(node->event));
-	evd->tail++;
-	dapx_evd_mark(evd, node->notify);
-	/* Release: the entry is there before the index says so. */
-	smp_store_release(evd->view.tail, evd->tail);
-	dapx_evd_node_gone(node);
-}
-
 /* The node waits for room, after all other nodes of the EVD, and so after those of its source. */
 static void dapx_evd_enlist(struct dapx_evd *evd, struct dapx_event_node *node)
 {
@@ -115,6 +106,21 @@ static void dapx_evd_delist(struct dapx_event_node *node)
 	source->first = node->next;
 	if (!source->first)
 		source->last = &source->first;
+}
+
+static void dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
+{
+	memcpy(dapx_ring_entry(&evd->view, evd->tail), &node->event, sizeof(node->event));
+	evd->tail++;
+	dapx_evd_mark(evd, node->notify);
+	/* Release: the entry is there before the index says so. */
+	smp_store_release(evd->view.tail, evd->tail);
+	if (node->again) {
+		node->again--;
+		dapx_evd_enlist(evd, node);
+	} else {
+		dapx_evd_node_gone(node);
+	}
 }
 
 /*
@@ -259,8 +265,9 @@ void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
 }
 
 /*
- * Delivers an asynchronous event. If the node is still waiting for room, it then reports the
- * latest event, and the earlier one is dropped.
+ * Delivers an asynchronous event. If the node is still waiting for room, the same event is
+ * delivered as often as it happened. Another event, which is a later state of the same thing,
+ * replaces those that wait.
  */
 void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
 			 const struct dapx_event *event)
@@ -268,9 +275,16 @@ void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
 	unsigned long flags;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	node->event = *event;
-	node->notify = DAPX_NOTIFY_ALL;
-	dapx_evd_post_locked(evd, node);
+	if (node->pending && !memcmp(&node->event, event, sizeof(*event))) {
+		node->again++;
+		WRITE_ONCE(evd->events, evd->events + 1);
+		dapx_evd_signal(evd, DAPX_NOTIFY_ALL);
+	} else {
+		node->again = 0;
+		node->event = *event;
+		node->notify = DAPX_NOTIFY_ALL;
+		dapx_evd_post_locked(evd, node);
+	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	dapx_evd_wake(evd);
 }
@@ -418,8 +432,8 @@ static void dapx_evd_port_event(struct dapx_object *obj, u32 what, u32 port)
 		.async = { .what = what, .port = port },
 	};
 
-	if (evd->want_async)
-		dapx_evd_post_async(evd, &evd->port, &event);
+	if (evd->ports && rdma_is_port_valid(obj->ctx->dev->ibdev, port))
+		dapx_evd_post_async(evd, &evd->ports[port - 1], &event);
 }
 
 static int dapx_evd_ring_create(struct dapx_context *ctx, u32 depth, struct dapx_ring **ring,
@@ -438,6 +452,18 @@ static int dapx_evd_ring_create(struct dapx_context *ctx, u32 depth, struct dapx
 	dapx_ring_view_init(view, new, 0, DAPX_EVD_ENTRIES_OFF, depth,
 			    sizeof(struct dapx_event), layout);
 	layout->arm_off = DAPX_EVD_ARM_OFF;
+	return 0;
+}
+
+static int dapx_evd_init_ports(struct dapx_evd *evd)
+{
+	u32 ports = rdma_end_port(evd->obj.ctx->dev->ibdev), i;
+
+	evd->ports = kcalloc(ports, sizeof(*evd->ports), GFP_KERNEL_ACCOUNT);
+	if (!evd->ports)
+		return -ENOMEM;
+	for (i = 0; i < ports; i++)
+		evd->ports[i].source = &evd->own;
 	return 0;
 }
 
@@ -466,10 +492,10 @@ int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
 	init_waitqueue_head(&evd->wait);
 	dapx_event_source_init(&evd->own, obj, NULL);
 	evd->removed.source = &evd->own;
-	evd->port.source = &evd->own;
 	evd->obj.user_data = cmd->user_data;
-	evd->want_async = cmd->flags & DAPX_EVD_ASYNC;
-
+	ret = cmd->flags & DAPX_EVD_ASYNC ? dapx_evd_init_ports(evd) : 0;
+	if (ret)
+		goto err_abort;
 	ret = dapx_evd_ring_create(ctx, cmd->depth, &evd->ring, &evd->view, &cmd->out_ring);
 	if (ret)
 		goto err_abort;
@@ -512,6 +538,7 @@ static void dapx_evd_release(struct dapx_object *obj)
 	if (evd->eventfd)
 		eventfd_ctx_put(evd->eventfd);
 	dapx_ring_destroy(evd->ring);
+	kfree(evd->ports);
 }
 
 static int dapx_evd_fill(struct dapx_object *obj, struct sk_buff *skb)

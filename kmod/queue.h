@@ -88,7 +88,8 @@ struct dapx_event_node {
 	struct dapx_event_source *source;
 	struct dapx_event event;
 	bool pending;			/* evd->lock; false: reusable; may be read without it */
-	enum dapx_notify notify;
+	u8 notify;			/* enum dapx_notify */
+	u32 again;			/* evd->lock; times that it happened once more meanwhile */
 };
 
 /* A source that delivers events only when fetch() is called. */
@@ -112,7 +113,6 @@ struct dapx_evd {
 	bool dead;
 	bool corrupt;			/* the indices were impossible */
 	bool frozen;			/* a resize is copying the ring */
-	bool want_async;
 	struct mutex lazy_lock;		/* the list below */
 	struct list_head lazy;		/* struct dapx_lazy_source */
 	atomic_t lazy_sources;		/* their number */
@@ -123,7 +123,7 @@ struct dapx_evd {
 	bool solicited_only;		/* so it was when the process armed it last */
 	struct dapx_event_source own;
 	struct dapx_event_node removed;
-	struct dapx_event_node port;
+	struct dapx_event_node *ports;	/* of each port; NULL unless @want_async */
 };
 
 extern const struct dapx_object_class dapx_evd_class;

@@ -772,8 +772,8 @@ enum dapx_evd_flags {
  * @size: sizeof(struct dapx_evd_create)
  * @flags: enum dapx_evd_flags
  * @depth: entries, rounded up to a power of two. Further events are not lost: they wait
- *	in the kernel. Asynchronous events of the same kind and object (or of the ports)
- *	wait as one event, which reports the last
+ *	in the kernel. There is one exception: of a port whose event waits, only the latest
+ *	state is reported; likewise of an SRQ, only the latest error
  * @__reserved: Must be 0
  * @user_data: returned by queries
  * @out_evd: handle

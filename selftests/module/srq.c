@@ -343,6 +343,48 @@ TEST_F(srq, freed_while_a_fault_is_told)
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(all), &all));
 }
 
+/* Each limit that was reached has its event, also if an earlier one waits for room. */
+TEST_F(srq, limits_while_an_event_waits)
+{
+	struct dapx_srq_create cmd = { .pd = self->b.pd, .depth = 16, .max_sge = 1 };
+	struct dapx_srq_query query = {};
+	struct dapx_event event;
+	struct evd small;
+	struct ep ea, eb;
+	struct srq srq = { .host = &self->b };
+	__u64 i;
+
+	OK(evd_make(self->b.fd, 1, 0, &small));
+	cmd.async_evd = small.handle;
+	ASSERT_EQ(0, _test_cmd_srq_create(self->b.fd, &cmd));
+	srq.handle = cmd.out_srq;
+	query.srq = cmd.out_srq;
+	OK(ring_map(self->b.fd, &cmd.out_ring, &srq.ring));
+	OK(ep_create(&self->a, &ea));
+	OK(ep_of_srq(&self->b, &srq, &eb));
+	OK(connect_cm(&ea, &eb));
+	/* The first two events find no room. */
+	test_cmd(evd_post, self->b.fd, .evd = small.handle);
+	for (i = 0; i < 4; i++)
+		OK(srq_recv(&srq, i, TARGET, 64));
+	for (i = 0; i < 3; i++) {
+		test_cmd(srq_modify, self->b.fd, .srq = srq.handle, .limit = 4 - i);
+		OK(ep_send(&ea, i, 0, 64));
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS, NULL));
+		ASSERT_EQ(0, _test_cmd_srq_query(self->b.fd, &query));
+		EXPECT_EQ(0, query.out_limit);
+	}
+	EXPECT_TRUE(ring_flags(&small.ring) & DAPX_RING_BACKLOG);
+	OK(evd_next(&small, &event, PATIENCE_MS));
+	EXPECT_EQ(DAPX_EVENT_SOFTWARE, event.type);
+	for (i = 0; i < 3; i++) {
+		OK(expect_async(&small, DAPX_ASYNC_SRQ_LIMIT, &event));
+		EXPECT_EQ(srq.handle, event.handle);
+	}
+	OK(evd_quiet(&small));
+	EXPECT_FALSE(ring_flags(&small.ring) & DAPX_RING_BACKLOG);
+}
+
 /* When fewer receives are left than the limit, once. */
 TEST_F(srq, limit)
 {

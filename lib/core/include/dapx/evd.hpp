@@ -39,9 +39,9 @@ template <class Rep, class Period>
 /// An event dispatcher: a ring of completions, connection, CM, asynchronous and software events,
 /// in one order. Verbs: a completion queue with its channel.
 ///
-/// No completion, connection or CM event is lost: what finds no room in the ring waits in the module.
-/// An asynchronous event waits as one, whatever follows: of the ports the last is told, of a limit that
-/// was set anew meanwhile that it was reached. Polling is done on shared memory, without system calls. Move-only; see Object for its end.
+/// No event is lost: what finds no room in the ring waits in the module. There is one exception: of a
+/// port whose event waits, only the latest state is reported; likewise of an SRQ, only the latest
+/// error. Polling is done on shared memory, without system calls. Move-only; see Object for its end.
 ///
 /// Thread safety: one thread at a time may consume (poll(), next(), resize()); wait() and post()
 /// may be called by any number of threads beside it.
