@@ -115,7 +115,7 @@ static int fuzz_open(void)
 		fuzz.workers[i].buffer = i * PROGRAM_THREADS;
 	}
 	for (i = 0; i < 2; i++) {
-		if (host_open(&fuzz.hosts[i], i))
+		if (host_open(&fuzz.hosts[i], i) || device_note(&fuzz.hosts[i]))
 			return -1;
 		close(fuzz.hosts[i].fd);
 	}

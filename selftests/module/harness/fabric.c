@@ -30,10 +30,15 @@ static const char *netdev_of(const struct host *host)
 	return netdev[host->number];
 }
 
+int device_note(const struct host *host)
+{
+	return *netdev_of(host) ? 0 : because("%s has no network device", host->device);
+}
+
 int device_remove(const struct host *host)
 {
-	if (!*netdev_of(host))
-		return because("%s has no network device", host->device);
+	if (device_note(host))
+		return -1;
 	return run("timeout 60 rdma link delete %s", host->device);
 }
 

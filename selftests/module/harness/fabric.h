@@ -12,6 +12,8 @@
  * with its name, network device and addresses.
  */
 int device_remove(const struct host *host);
+/* For device_add() by a process that has not removed the device itself. */
+int device_note(const struct host *host);
 int device_add(const struct host *host);
 /* Cuts the cable from one host to the other, this way only, or mends it. */
 int cable_set(const struct host *from, const struct host *to, bool whole);
