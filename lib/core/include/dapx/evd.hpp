@@ -240,9 +240,8 @@ private:
     void ask_for_events() noexcept;
     void arm(std::uint32_t what) noexcept
     {
-        ring_.arm(what);
         // The module looks what the ring is armed for when it is asked for events.
-        if (ring_.backlog_hint()) [[unlikely]]
+        if (ring_.arm(what)) [[unlikely]]
             ask_for_events();
     }
 

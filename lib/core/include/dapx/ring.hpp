@@ -304,16 +304,17 @@ public:
     }
 
     /// Asks for a signal by the next event that @p what (enum dapx_arm) includes. Who then finds the
-    /// ring empty, and no BACKLOG, will be signalled. Without effect on a ring of a module that has no
-    /// such signals.
-    void arm(std::uint32_t what = DAPX_ARM_ANY) noexcept
+    /// ring empty, and no BACKLOG, will be signalled. True if there is BACKLOG. Without effect on a
+    /// ring of a module that has no such signals, and in a forked child.
+    bool arm(std::uint32_t what = DAPX_ARM_ANY) noexcept
     {
         if (armed_ == nullptr || !owner_.here())
-            return;
+            return false;
         barrier::store_relaxed(armed_, what);
         // Full: armed must be visible before the ring is looked at. Partner: the module shows an
         // event, full barrier, reads armed.
         barrier::full();
+        return backlog_hint();
     }
 
     /// True if arm() was called, and no event has signalled since.
