@@ -105,6 +105,9 @@ static void events(void)
 	CHECK(dapxc_evd_poll(evd, NULL, 0, &count) == 0);
 	CHECK(dapxc_evd_wait(NULL, 0, 1, 0, NULL) == EINVAL);
 	CHECK(dapxc_evd_set_eventfd(NULL, -1) == EINVAL);
+	CHECK(dapxc_evd_set_eventfd_once(NULL, -1) == EINVAL);
+	CHECK(dapxc_evd_arm(NULL, DAPX_ARM_ANY) == EINVAL);
+	CHECK(dapxc_evd_arm(evd, 0) == EINVAL);
 	CHECK(dapxc_evd_resize(NULL, 8) == EINVAL);
 	CHECK(dapxc_evd_post(NULL, 0, 0) == EINVAL);
 	CHECK(dapxc_evd_handle(NULL) == 0);
