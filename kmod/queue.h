@@ -123,7 +123,7 @@ struct dapx_evd {
 	bool solicited_only;		/* so it was when the process armed it last */
 	struct dapx_event_source own;
 	struct dapx_event_node removed;
-	struct dapx_event_node *ports;	/* of each port; NULL unless @want_async */
+	struct dapx_event_node *ports;	/* of each port; NULL without DAPX_EVD_ASYNC */
 };
 
 extern const struct dapx_object_class dapx_evd_class;
