@@ -80,8 +80,8 @@ void dapx_object_uncharge(struct dapx_object *obj)
 }
 
 /*
- * Only reserves the handle. The caller publishes it when nothing can fail any more, so that
- * nobody finds an incomplete object.
+ * Nobody finds the object by its handle before the caller publishes it, when nothing can fail
+ * any more.
  */
 struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
 				      const struct dapx_object_class *class)
@@ -100,7 +100,7 @@ struct dapx_object *dapx_object_alloc(struct dapx_context *ctx,
 	mutex_init(&obj->mutex);
 	INIT_LIST_HEAD(&obj->entry);
 	obj->class = class;
-	ret = xa_alloc_cyclic(&ctx->objects, &obj->handle, NULL, xa_limit_31b,
+	ret = xa_alloc_cyclic(&ctx->objects, &obj->handle, obj, xa_limit_31b,
 			      &ctx->next_object, GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
 		goto err_uncharge;
@@ -118,8 +118,6 @@ void dapx_object_publish(struct dapx_object *obj)
 	struct dapx_context *ctx = obj->ctx;
 
 	xa_lock(&ctx->objects);
-	/* Cannot fail: the slot is reserved. */
-	__xa_store(&ctx->objects, obj->handle, obj, GFP_KERNEL);
 	list_add_tail(&obj->entry, &ctx->of_type[obj->class->type]);
 	xa_unlock(&ctx->objects);
 }
@@ -149,9 +147,15 @@ void dapx_object_make_source(struct dapx_object *obj)
 	xa_unlock(&obj->ctx->objects);
 }
 
+static bool dapx_object_is_published(const struct dapx_object *obj)
+{
+	return !list_empty(&obj->entry);
+}
+
 static bool dapx_object_is(const struct dapx_object *obj, enum dapx_object_type type)
 {
-	return obj && (type == DAPX_OBJECT_ANY || obj->class->type == type);
+	return obj && dapx_object_is_published(obj) &&
+	       (type == DAPX_OBJECT_ANY || obj->class->type == type);
 }
 
 struct dapx_object *dapx_object_get(struct dapx_context *ctx, u32 handle,
@@ -224,7 +228,7 @@ static void dapx_object_release_id(struct dapx_object *obj, struct xa_state *xas
 	struct dapx_context *ctx = obj->ctx;
 
 	list_del_init(&obj->entry);
-	/* The same entry that dapx_object_alloc() reserves a handle with. */
+	/* What xa_load() takes for NULL, and xa_alloc() for an entry in use. */
 	xas_store(xas, XA_ZERO_ENTRY);
 	__xa_erase(&ctx->objects, ctx->vacant);
 	ctx->vacant = xas->xa_index;
@@ -241,7 +245,7 @@ int dapx_object_erase(struct dapx_object *obj, bool force)
 	int ret = 0;
 
 	xas_lock(&xas);
-	if (xas_load(&xas) != obj)
+	if (xas_load(&xas) != obj || !dapx_object_is_published(obj))
 		ret = -ENOENT;
 	else if (obj->users && !force)
 		ret = -EBUSY;

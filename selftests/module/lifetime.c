@@ -1011,6 +1011,7 @@ static void page_let_go(struct kept_page *page)
 struct registration {
 	struct host *host;
 	struct kept_page page;
+	__u32 mr;
 	bool done;
 };
 
@@ -1021,7 +1022,8 @@ static void *registers(void *arg)
 		.pd = reg->host->pd, .addr = (uintptr_t)reg->page.addr, .length = 4096,
 	};
 
-	_test_cmd_mr_create(reg->host->fd, &mr);
+	if (!_test_cmd_mr_create(reg->host->fd, &mr))
+		reg->mr = mr.out_mr;
 	__atomic_store_n(&reg->done, true, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -1218,6 +1220,35 @@ TEST_F(removal, while_many_contexts_of_a_user_wait_for_memory)
 	EXPECT_EQ(NULL, failed) TH_LOG("%s", why());
 	for (i = 0; i < MANY; i++)
 		close(contexts[i].fd);
+}
+
+/* An object that is not complete is not found by the handle that it is going to have. */
+TEST_F(life, not_found_while_it_waits_for_memory)
+{
+	struct registration reg = { .host = &self->a };
+	pthread_t registering;
+	__u32 last, i;
+
+	OK(page_keep(&reg.page, false));
+	last = test_cmd(pd_create, self->a.fd).out_pd;
+	ASSERT_EQ(0, pthread_create(&registering, NULL, registers, &reg));
+	while (!page_is_asked_for(&reg.page, 1)) {
+		if (!__atomic_load_n(&reg.done, __ATOMIC_ACQUIRE))
+			continue;
+		pthread_join(registering, NULL);
+		page_let_go(&reg.page);
+		SKIP(return, "this kernel refuses to pin what it would have to wait for");
+	}
+	for (i = 1; i <= 8; i++) {
+		test_err(ENOENT, query_object, self->a.fd, .handle = last + i);
+		test_err(ENOENT, free, self->a.fd, .handle = last + i);
+	}
+	page_let_go(&reg.page);
+	ASSERT_EQ(0, pthread_join(registering, NULL));
+	/* It was one of them. */
+	EXPECT_TRUE(reg.mr > last && reg.mr <= last + 8);
+	test_cmd(free, self->a.fd, .handle = reg.mr);
+	test_cmd(free, self->a.fd, .handle = last);
 }
 
 /* Killed while somebody else has the memory that its registration waits for. */
