@@ -92,3 +92,18 @@ void moment_fell(struct moment *moment, bool too_late)
 	else if (us < 16 * 1000)
 		moment->longest_us = us + us / 4 + 1;
 }
+
+unsigned int aim_turns(const struct aim *aim)
+{
+	return aim->turns + dice() % (aim->turns / 64 + 1);
+}
+
+void aim_fell(struct aim *aim, bool too_late)
+{
+	unsigned int step = aim->turns / 256 + 1;
+
+	if (!too_late)
+		aim->turns += step;
+	else if (aim->turns >= step)
+		aim->turns -= step;
+}

@@ -33,4 +33,15 @@ int moment_start(struct moment *moment);
 void moment_await(struct moment *moment);
 void moment_fell(struct moment *moment, bool too_late);
 
+/*
+ * How many turns to spin() before a step that is to fall together with one of a thread
+ * that started at the same time: tell who came first, and the next one falls closer.
+ */
+struct aim {
+	unsigned int turns;
+};
+
+unsigned int aim_turns(const struct aim *aim);
+void aim_fell(struct aim *aim, bool too_late);
+
 #endif /* DAPX_HARNESS_DICE_H */
