@@ -89,6 +89,18 @@ Check check_module(const Facts& facts)
                      fmt::format("not loaded when the machine started: blacklisted by {}",
                                  module.ban->where),
                      fmt::format("take that out, and {}", load));
+    if (module.must_be_signed && module.has_signature == false)
+        return error("module",
+                     fmt::format("not loaded: this kernel loads signed modules only, and {} has no "
+                                 "signature",
+                                 module.files.file),
+                     "enable DKMS to sign it, and enroll its key: Documentation/packaging.rst, "
+                     "'Secure Boot'");
+    if (module.must_be_signed)
+        return error("module", "not loaded",
+                     fmt::format("{}; if its key is rejected, enroll that: "
+                                 "Documentation/packaging.rst, 'Secure Boot'",
+                                 load));
     return error("module", "not loaded", load);
 }
 

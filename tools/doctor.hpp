@@ -27,6 +27,8 @@ struct ModuleFacts {
     std::string version; ///< if loaded
     ModuleFiles files;
     std::optional<ModuleBan> ban;
+    bool must_be_signed = false;                     ///< for this kernel to load it
+    std::optional<bool> has_signature;               ///< none: not known
     std::map<std::string, std::uint64_t> parameters; ///< those that may be read
 };
 

@@ -116,6 +116,8 @@ ModuleFacts module_facts(const std::string& release)
     if (!facts.loaded) {
         facts.files = find_module(release);
         facts.ban = find_module_ban();
+        facts.must_be_signed = signature_required();
+        facts.has_signature = has_signature(facts.files.file);
         return facts;
     }
     facts.version = first_line("/sys/module/dapx/version");

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 namespace tools {
@@ -112,6 +114,12 @@ std::optional<ModuleBan> ban_in_command_line(const std::string& root)
     return std::nullopt;
 }
 
+std::string text_of(const std::string& path)
+{
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 } // namespace
 
 ModuleFiles find_module(const std::string& release, const std::string& root)
@@ -147,6 +155,29 @@ std::optional<ModuleBan> find_module_ban(const std::string& root)
             found = ban;
     }
     return found;
+}
+
+bool signature_required(const std::string& root)
+{
+    // "none [integrity] confidentiality": what is in force is in brackets.
+    const std::string lockdown = text_of(root + "/sys/kernel/security/lockdown");
+    return text_of(root + "/sys/module/module/parameters/sig_enforce").starts_with('Y') ||
+           lockdown.find("[integrity]") != std::string::npos ||
+           lockdown.find("[confidentiality]") != std::string::npos;
+}
+
+std::optional<bool> has_signature(const std::string& path)
+{
+    const std::string_view mark = "~Module signature appended~\n";
+    if (!path.ends_with(".ko"))
+        return std::nullopt;
+    std::ifstream file(path, std::ios::binary);
+    if (!file)
+        return std::nullopt;
+    std::string end(mark.size(), '\0');
+    file.seekg(-static_cast<std::streamoff>(mark.size()), std::ios::end);
+    file.read(end.data(), static_cast<std::streamsize>(end.size()));
+    return file && end == mark;
 }
 
 } // namespace tools

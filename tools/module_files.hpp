@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// Where the module's file lies, and what keeps modprobe(8) from loading it.
+// Where the module's file lies, and what keeps modprobe(8) or the kernel from loading it.
 #pragma once
 
 #include <optional>
@@ -26,5 +26,11 @@ struct ModuleBan {
 
 /// What bars the module: 'blacklist' and 'install' of modprobe.d(5), and the kernel's command line.
 std::optional<ModuleBan> find_module_ban(const std::string& root = "");
+
+/// Whether the kernel loads only modules whose signature it trusts, as with Secure Boot.
+bool signature_required(const std::string& root = "");
+
+/// None if the file is compressed, or cannot be read.
+std::optional<bool> has_signature(const std::string& file);
 
 } // namespace tools

@@ -118,6 +118,23 @@ TEST(Doctor, LibraryOfAnotherVersion)
     EXPECT_EQ(diagnose(facts)[2].health, Health::ok);
 }
 
+TEST(Doctor, ModuleWithoutSignature)
+{
+    Facts facts = well();
+    facts.module.loaded = false;
+    facts.module.files = {
+        .folder = true, .indexed = true, .file = "/m/dapx.ko", .other_kernels = {}};
+    facts.module.has_signature = false;
+    EXPECT_EQ(only(facts).text, "not loaded");
+    EXPECT_EQ(only(facts).remedy, "run 'modprobe dapx' as root");
+    facts.module.must_be_signed = true;
+    EXPECT_EQ(only(facts).text, "not loaded: this kernel loads signed modules only, and "
+                                "/m/dapx.ko has no signature");
+    facts.module.has_signature = true;
+    EXPECT_EQ(only(facts).text, "not loaded");
+    EXPECT_NE(only(facts).remedy.find("Secure Boot"), std::string::npos);
+}
+
 TEST(Doctor, NodeSaysWhatTheLibrarySays)
 {
     Facts facts = well();
@@ -222,6 +239,7 @@ protected:
 using KernelConfigFile = Folder;
 using ModuleFile = Folder;
 using ModuleBanned = Folder;
+using ModuleSignature = Folder;
 
 TEST_F(KernelConfigFile, CompressedOrNot)
 {
@@ -289,6 +307,34 @@ TEST_F(ModuleBanned, ByCommandLine)
     ASSERT_TRUE(find_module_ban(root));
     EXPECT_TRUE(find_module_ban(root)->by_name);
     EXPECT_EQ(find_module_ban(root)->where, "the kernel's command line, module_blacklist");
+}
+
+TEST_F(ModuleSignature, Required)
+{
+    EXPECT_FALSE(signature_required(root));
+    write("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
+    write("/sys/module/module/parameters/sig_enforce", "N\n");
+    EXPECT_FALSE(signature_required(root));
+    write("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+    EXPECT_TRUE(signature_required(root));
+    write("/sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+    EXPECT_TRUE(signature_required(root));
+    write("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
+    write("/sys/module/module/parameters/sig_enforce", "Y\n");
+    EXPECT_TRUE(signature_required(root));
+}
+
+TEST_F(ModuleSignature, AtTheEndOfTheFile)
+{
+    write("/dapx.ko", "ELF, key and ~Module signature appended~\n");
+    EXPECT_EQ(has_signature(root + "/dapx.ko"), true);
+    write("/dapx.ko", "~Module signature appended~\n, and more");
+    EXPECT_EQ(has_signature(root + "/dapx.ko"), false);
+    write("/dapx.ko", "short");
+    EXPECT_EQ(has_signature(root + "/dapx.ko"), false);
+    EXPECT_EQ(has_signature(root + "/none.ko"), std::nullopt);
+    write("/dapx.ko.xz", "packed");
+    EXPECT_EQ(has_signature(root + "/dapx.ko.xz"), std::nullopt);
 }
 
 } // namespace
