@@ -45,9 +45,9 @@ std::string reject_reason(const dapx::Endpoint& endpoint)
 
 } // namespace
 
-void must(dapx::Post post, const char* call)
+void must(dapx::PostResult post, const char* call)
 {
-    if (post != dapx::Post::ok) [[unlikely]]
+    if (post != dapx::PostResult::ok) [[unlikely]]
         throw Failure(dapx::explain(post, call).message());
 }
 

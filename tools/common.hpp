@@ -49,7 +49,7 @@ template <class T> T must(dapx::Result<T> result)
 }
 
 /// Failure unless it was posted. @p call e.g. "post_send".
-void must(dapx::Post post, const char* call);
+void must(dapx::PostResult post, const char* call);
 
 /// Parses the command line, then calls @p body; turns what goes wrong into a line on stderr.
 /// @return the tool's exit code.

@@ -553,7 +553,7 @@ private:
         return std::chrono::duration<double>(options_.timeout);
     }
     /// To the queue that is ours; 0, for none, without XRC.
-    dapx::ToSrq posting() { return endpoint_.to(srq_); }
+    dapx::SrqTarget posting() { return endpoint_.to(srq_); }
     dapx::Segment out_segment() const { return region_.segment(0, options_.size); }
     dapx::Segment in_segment() const { return region_.segment(options_.size, options_.size); }
 

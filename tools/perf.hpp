@@ -138,7 +138,7 @@ public:
                                           std::span<std::byte> memory);
 
     /// Posts message @p index; wr_id must be @p index.
-    using PostOne = std::function<dapx::Post(std::uint64_t index, dapx::Doorbell when)>;
+    using PostOne = std::function<dapx::PostResult(std::uint64_t index, dapx::Doorbell when)>;
     using OnProgress = std::function<void(std::uint64_t done)>;
 
     struct StreamOptions {
@@ -169,7 +169,7 @@ public:
 
     dapx::Endpoint& endpoint() { return endpoint_; }
     /// What posts to the server: to the queue that is ours; without XRC there is none to name.
-    dapx::ToSrq posting() { return endpoint_.to(srq_); }
+    dapx::SrqTarget posting() { return endpoint_.to(srq_); }
     [[nodiscard]] dapx::RemoteAddress remote() const { return remote_; }
     [[nodiscard]] tools::Nanoseconds connect_time() const { return connect_time_; }
 

@@ -53,7 +53,7 @@ Result run_stream(const Target& target, const Options& options, Test test, Op op
     tools::Buffer memory(size);
     const dapx::MemoryRegion region = Connection::make_region(target, options, memory.span());
     Connection connection(target, options, hello_for(options, test, op, size, more));
-    dapx::ToSrq posting = connection.posting();
+    dapx::SrqTarget posting = connection.posting();
     const dapx::Segment segment = region.segment(0, size);
     const dapx::RemoteAddress remote = connection.remote();
     const Connection::StreamOptions stream_options = {
@@ -65,7 +65,7 @@ Result run_stream(const Target& target, const Options& options, Test test, Op op
         .needs_credit = op == Op::send && !options.xrc,
     };
     Stream stream = connection.stream(
-        stream_options, [&](std::uint64_t index, dapx::Doorbell when) -> dapx::Post {
+        stream_options, [&](std::uint64_t index, dapx::Doorbell when) -> dapx::PostResult {
             switch (op) {
             case Op::send:
                 return posting.post_send(index, segment, dapx::SendFlags::signalled, when);
@@ -74,7 +74,7 @@ Result run_stream(const Target& target, const Options& options, Test test, Op op
             case Op::read:
                 return posting.post_read(index, segment, remote, dapx::SendFlags::signalled, when);
             }
-            return dapx::Post::bad_request;
+            return dapx::PostResult::bad_request;
         });
     connection.close();
     return {test, op, size, options.depth, connection.connect_time(), std::move(stream)};
@@ -156,7 +156,7 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
     if (connect_time != nullptr)
         *connect_time = connection.connect_time();
     dapx::Endpoint& endpoint = connection.endpoint();
-    dapx::ToSrq posting = connection.posting();
+    dapx::SrqTarget posting = connection.posting();
     const dapx::Segment out = region.segment(0, size);
     const dapx::Segment in = region.segment(size, size);
     const bool is_inline = size <= endpoint_options(target.context, 1, 1).max_inline;

@@ -130,10 +130,10 @@ void Connection::keep_alive(dapx::Deadline now)
 {
     if (now < next_alive_)
         return;
-    const dapx::Post post =
+    const dapx::PostResult post =
         posting().post_send(0, std::span<const dapx::Segment>(), dapx::SendFlags::none);
     // A full ring has room when the next operation ends.
-    if (post == dapx::Post::full)
+    if (post == dapx::PostResult::full)
         return;
     must(post, "post_send");
     next_alive_ = now + alive_interval_;

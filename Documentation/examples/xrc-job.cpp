@@ -276,7 +276,7 @@ private:
     // Forgets what is in flight: the next accept reports what the receivers have processed.
     void close()
     {
-        must(endpoint_.abort());
+        must(endpoint_.disconnect_now());
         while (endpoint_.state() != dapx::EpState::disconnected)
             must(evd.next_of(dapx::EventType::connection));
         must(endpoint_.reset());

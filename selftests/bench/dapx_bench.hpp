@@ -20,9 +20,9 @@ template <class T> T must(dapx::Result<T>&& result)
         return std::move(*result);
 }
 
-inline void must(dapx::Post post, const char* call)
+inline void must(dapx::PostResult post, const char* call)
 {
-    if (post != dapx::Post::ok) [[unlikely]]
+    if (post != dapx::PostResult::ok) [[unlikely]]
         die("%s", dapx::explain(post, call).message().c_str());
 }
 

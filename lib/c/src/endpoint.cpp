@@ -156,7 +156,7 @@ int dapxc_ep_disconnect(dapxc_ep* ep, uint32_t flags)
         return invalid();
     if ((flags & ~std::uint32_t{DAPX_DISCONNECT_ABRUPT}) != 0)
         return keep(EOPNOTSUPP, "an unknown flag of a disconnect");
-    return errno_of((flags & DAPX_DISCONNECT_ABRUPT) != 0 ? ep->object.abort()
+    return errno_of((flags & DAPX_DISCONNECT_ABRUPT) != 0 ? ep->object.disconnect_now()
                                                           : ep->object.disconnect());
 }
 

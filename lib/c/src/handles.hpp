@@ -61,7 +61,7 @@ template <class T> int errno_of(const Result<T>& result) noexcept
     return result ? 0 : keep(result.error());
 }
 
-inline int errno_of(Post post) noexcept
+inline int errno_of(PostResult post) noexcept
 {
     return static_cast<int>(post);
 }

@@ -244,7 +244,7 @@ Result<void> Endpoint::disconnect() noexcept
     return detail::command(fd(), argument, "cannot disconnect");
 }
 
-Result<void> Endpoint::abort() noexcept
+Result<void> Endpoint::disconnect_now() noexcept
 {
     ::dapx_ep_disconnect argument{};
     argument.ep = handle();

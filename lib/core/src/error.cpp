@@ -12,20 +12,20 @@ Error::Error(int code, std::string call, std::string message) noexcept
 {
 }
 
-Error explain(Post post, const char* call) noexcept
+Error explain(PostResult post, const char* call) noexcept
 {
     const std::string attempt = std::string("cannot post (") + call + ")";
     switch (post) {
-    case Post::full:
+    case PostResult::full:
         return Error(EAGAIN, call, attempt + ": the ring is full; take completions first");
-    case Post::bad_state:
+    case PostResult::bad_state:
         return Error(EBADFD, call, attempt + ": the endpoint is not connected");
-    case Post::bad_request:
+    case PostResult::bad_request:
         return Error(EINVAL, call,
                      attempt + ": more segments or inline bytes than the endpoint was made for, or "
                                "a receive for one that has none (it is of XRC, or has a shared "
                                "receive queue)");
-    case Post::freed:
+    case PostResult::freed:
         return Error(ENOENT, call, attempt + ": the endpoint was freed");
     default:
         return detail::explain(static_cast<int>(post), call, attempt);

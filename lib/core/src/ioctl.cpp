@@ -34,12 +34,13 @@ int doorbell(int fd, std::uint32_t handle, std::uint32_t flags) noexcept
     return issue(fd, command_of<::dapx_doorbell>, &argument);
 }
 
-Post explain_full(const WorkRing& ring, int fd, std::uint32_t handle, std::uint32_t flags) noexcept
+PostResult explain_full(const WorkRing& ring, int fd, std::uint32_t handle,
+                        std::uint32_t flags) noexcept
 {
     if (!ring.dead())
-        return Post::full;
+        return PostResult::full;
     const int error = doorbell(fd, handle, flags);
-    return error == 0 ? Post::full : Post{error};
+    return error == 0 ? PostResult::full : PostResult{error};
 }
 
 } // namespace dapx::detail

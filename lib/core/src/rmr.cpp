@@ -17,7 +17,7 @@ Result<::dapx_rmr_bind> bind_to(int fd, Endpoint& endpoint, ::dapx_rmr_bind argu
     if (has(flags, SendFlags::quiet))
         argument.flags |= DAPX_BIND_QUIET;
     argument.ep = endpoint.handle();
-    if (const Post submitted = endpoint.submit(); submitted != Post::ok)
+    if (const PostResult submitted = endpoint.submit(); submitted != PostResult::ok)
         return std::unexpected(explain(submitted, "DAPX_RMR_BIND"));
     auto done = argument.length != 0
                     ? detail::command(fd, argument, "cannot bind the remote memory region")

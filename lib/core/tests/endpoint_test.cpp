@@ -67,7 +67,7 @@ TEST_F(EndpointTest, Send)
 {
     const std::array<Segment, 2> segments = {Segment{1, 10, 0x1000}, Segment{2, 20, 0x2000}};
     ASSERT_EQ(endpoint.post_send(77, segments, SendFlags::signalled | SendFlags::solicited),
-              Post::ok);
+              PostResult::ok);
     const dapx_send_wr wr = take();
     EXPECT_EQ(wr.wr_id, 77U);
     EXPECT_EQ(wr.opcode, DAPX_OP_SEND);
@@ -82,7 +82,7 @@ TEST_F(EndpointTest, Send)
 
 TEST_F(EndpointTest, EmptyMessage)
 {
-    ASSERT_EQ(endpoint.post_send(1, std::span<const Segment>()), Post::ok);
+    ASSERT_EQ(endpoint.post_send(1, std::span<const Segment>()), PostResult::ok);
     EXPECT_EQ(take().num_sge, 0);
 }
 
@@ -90,7 +90,7 @@ TEST_F(EndpointTest, Inline)
 {
     std::array<std::byte, 64> data;
     data.fill(std::byte{0x5a});
-    ASSERT_EQ(endpoint.post_send_inline(1, data), Post::ok);
+    ASSERT_EQ(endpoint.post_send_inline(1, data), PostResult::ok);
     data.fill(std::byte{0}); // free again at once
     const dapx_send_wr wr = take();
     EXPECT_EQ(wr.flags, DAPX_SEND_SIGNALED | DAPX_SEND_INLINE);
@@ -98,7 +98,7 @@ TEST_F(EndpointTest, Inline)
     EXPECT_EQ(wr.num_sge, 0);
     EXPECT_EQ(ring().entry(taken - 1)[sizeof(wr) + 63], std::byte{0x5a});
     ASSERT_EQ(endpoint.post_write_inline(2, data, {.addr = 9, .rkey = 8}, SendFlags::none),
-              Post::ok);
+              PostResult::ok);
     const dapx_send_wr write = take();
     EXPECT_EQ(write.opcode, DAPX_OP_RDMA_WRITE);
     EXPECT_EQ(write.flags, DAPX_SEND_INLINE);
@@ -109,34 +109,34 @@ TEST_F(EndpointTest, OtherOperations)
 {
     const Segment segment{1, 8, 0x1000};
     const RemoteAddress remote{.addr = 0xabc0, .rkey = 0x55};
-    ASSERT_EQ(endpoint.post_send_imm(1, std::span(&segment, 1), 0x01020304), Post::ok);
+    ASSERT_EQ(endpoint.post_send_imm(1, std::span(&segment, 1), 0x01020304), PostResult::ok);
     dapx_send_wr wr = take();
     EXPECT_EQ(wr.opcode, DAPX_OP_SEND_IMM);
     EXPECT_EQ(wr.imm_data, 0x01020304U);
     EXPECT_EQ(wr.__reserved, 0U);
 
-    ASSERT_EQ(endpoint.post_write(2, segment, remote, SendFlags::fence), Post::ok);
+    ASSERT_EQ(endpoint.post_write(2, segment, remote, SendFlags::fence), PostResult::ok);
     wr = take();
     EXPECT_EQ(wr.opcode, DAPX_OP_RDMA_WRITE);
     EXPECT_EQ(wr.remote_addr, 0xabc0U);
     EXPECT_EQ(wr.rkey, 0x55U);
     EXPECT_EQ(wr.flags, DAPX_SEND_FENCE);
 
-    ASSERT_EQ(endpoint.post_write_imm(3, std::span(&segment, 1), remote, 7), Post::ok);
+    ASSERT_EQ(endpoint.post_write_imm(3, std::span(&segment, 1), remote, 7), PostResult::ok);
     wr = take();
     EXPECT_EQ(wr.opcode, DAPX_OP_RDMA_WRITE_IMM);
     EXPECT_EQ(wr.imm_data, 7U);
 
-    ASSERT_EQ(endpoint.post_read(4, segment, remote), Post::ok);
+    ASSERT_EQ(endpoint.post_read(4, segment, remote), PostResult::ok);
     EXPECT_EQ(take().opcode, DAPX_OP_RDMA_READ);
 
-    ASSERT_EQ(endpoint.post_compare_swap(5, segment, remote, 11, 12), Post::ok);
+    ASSERT_EQ(endpoint.post_compare_swap(5, segment, remote, 11, 12), PostResult::ok);
     wr = take();
     EXPECT_EQ(wr.opcode, DAPX_OP_COMPARE_SWAP);
     EXPECT_EQ(wr.compare_add, 11U);
     EXPECT_EQ(wr.swap, 12U);
 
-    ASSERT_EQ(endpoint.post_fetch_add(6, segment, remote, 13), Post::ok);
+    ASSERT_EQ(endpoint.post_fetch_add(6, segment, remote, 13), PostResult::ok);
     wr = take();
     EXPECT_EQ(wr.opcode, DAPX_OP_FETCH_ADD);
     EXPECT_EQ(wr.compare_add, 13U);
@@ -147,7 +147,7 @@ TEST_F(EndpointTest, Receive)
 {
     const std::array<Segment, 2> segments = {Segment{1, 10, 0x1000}, Segment{2, 20, 0x2000}};
     module.set_state(endpoint.handle(), DAPX_EP_UNCONNECTED);
-    ASSERT_EQ(endpoint.post_recv(5, segments), Post::ok);
+    ASSERT_EQ(endpoint.post_recv(5, segments), PostResult::ok);
     const FakeModule::Ring& recv = module.recv_ring(endpoint.handle());
     EXPECT_EQ(*recv.tail(), 1U);
     dapx_recv_wr wr{};
@@ -157,10 +157,10 @@ TEST_F(EndpointTest, Receive)
     EXPECT_EQ(wr.flags, 0U);
     EXPECT_EQ(module.last<dapx_doorbell>(DAPX_DOORBELL).flags, std::uint32_t{DAPX_DOORBELL_RECV});
     const std::array<Segment, 3> too_many{};
-    EXPECT_EQ(endpoint.post_recv(6, too_many), Post::bad_request);
+    EXPECT_EQ(endpoint.post_recv(6, too_many), PostResult::bad_request);
     EXPECT_EQ(endpoint.recvs_posted(), 1U);
 
-    ASSERT_EQ(endpoint.post_recv(7, segments, Doorbell::now, RecvFlags::quiet), Post::ok);
+    ASSERT_EQ(endpoint.post_recv(7, segments, Doorbell::now, RecvFlags::quiet), PostResult::ok);
     std::memcpy(&wr, recv.entry(1), sizeof(wr));
     EXPECT_EQ(wr.flags, std::uint32_t{DAPX_RECV_QUIET});
 }
@@ -171,7 +171,7 @@ TEST_F(EndpointTest, NoReceiveRing)
         Endpoint::create(pd, {.request = evd, .recv = nullptr, .connect = evd}, {.recv_depth = 0})
             .value();
     EXPECT_EQ(other.recv_depth(), 0U);
-    EXPECT_EQ(other.post_recv(1, std::span<const Segment>()), Post::bad_request);
+    EXPECT_EQ(other.post_recv(1, std::span<const Segment>()), PostResult::bad_request);
     EXPECT_TRUE(other.reset());
 }
 
@@ -191,9 +191,9 @@ TEST_F(EndpointTest, EventsGoWhereTheyAreSent)
 TEST_F(EndpointTest, TooMuchIsRefusedBeforeTheRing)
 {
     const std::array<Segment, 4> segments{};
-    EXPECT_EQ(endpoint.post_send(1, segments), Post::bad_request);
+    EXPECT_EQ(endpoint.post_send(1, segments), PostResult::bad_request);
     const std::array<std::byte, 65> data{};
-    EXPECT_EQ(endpoint.post_send_inline(1, data), Post::bad_request);
+    EXPECT_EQ(endpoint.post_send_inline(1, data), PostResult::bad_request);
     EXPECT_EQ(endpoint.sends_posted(), 0U);
     EXPECT_EQ(*ring().tail(), 0xffffffffU);
 }
@@ -205,7 +205,7 @@ TEST_F(EndpointTest, StateDecides)
         module.set_state(endpoint.handle(), static_cast<dapx_ep_state>(state));
         EXPECT_EQ(endpoint.state(), EpState{state});
         const bool allowed = state == DAPX_EP_CONNECTED || state == DAPX_EP_DISCONNECTED;
-        EXPECT_EQ(endpoint.post_send(1, segment), allowed ? Post::ok : Post::bad_state)
+        EXPECT_EQ(endpoint.post_send(1, segment), allowed ? PostResult::ok : PostResult::bad_state)
             << describe(EpState{state});
     }
     EXPECT_EQ(endpoint.sends_posted(), 2U);
@@ -215,32 +215,32 @@ TEST_F(EndpointTest, FullRing)
 {
     const Segment segment{1, 8, 0x1000};
     for (std::uint64_t i = 0; i < 4; ++i)
-        ASSERT_EQ(endpoint.post_send(i, segment), Post::ok);
-    EXPECT_EQ(endpoint.post_send(4, segment), Post::full);
+        ASSERT_EQ(endpoint.post_send(i, segment), PostResult::ok);
+    EXPECT_EQ(endpoint.post_send(4, segment), PostResult::full);
     EXPECT_EQ(take().wr_id, 0U);
-    EXPECT_EQ(endpoint.post_send(4, segment), Post::ok);
-    EXPECT_EQ(endpoint.post_send(5, segment), Post::full);
+    EXPECT_EQ(endpoint.post_send(4, segment), PostResult::ok);
+    EXPECT_EQ(endpoint.post_send(5, segment), PostResult::full);
 }
 
 TEST_F(EndpointTest, FullDeadRingTellsWhatTheModuleSays)
 {
     const Segment segment{1, 8, 0x1000};
     for (std::uint64_t i = 0; i < 4; ++i)
-        ASSERT_EQ(endpoint.post_send(i, segment), Post::ok);
+        ASSERT_EQ(endpoint.post_send(i, segment), PostResult::ok);
     *ring().flags() = DAPX_RING_DEAD;
     module.fail_next(DAPX_DOORBELL, EIO);
-    EXPECT_EQ(endpoint.post_send(4, segment), Post::device_removed);
+    EXPECT_EQ(endpoint.post_send(4, segment), PostResult::device_removed);
     module.fail_next(DAPX_DOORBELL, EBADMSG);
-    EXPECT_EQ(endpoint.post_send(4, segment), Post::broken_ring);
+    EXPECT_EQ(endpoint.post_send(4, segment), PostResult::broken_ring);
 }
 
 TEST_F(EndpointTest, DoorbellErrorsComeBack)
 {
     const Segment segment{1, 8, 0x1000};
     module.fail_next(DAPX_DOORBELL, EIO);
-    EXPECT_EQ(endpoint.post_send(1, segment), Post::device_removed);
+    EXPECT_EQ(endpoint.post_send(1, segment), PostResult::device_removed);
     module.fail_next(DAPX_DOORBELL, EINTR);
-    EXPECT_EQ(endpoint.post_send(2, segment), Post::ok);
+    EXPECT_EQ(endpoint.post_send(2, segment), PostResult::ok);
     EXPECT_EQ(module.count(DAPX_DOORBELL), 3U);
 }
 
@@ -248,13 +248,13 @@ TEST_F(EndpointTest, ABatchCostsOneDoorbell)
 {
     const Segment segment{1, 8, 0x1000};
     for (std::uint64_t i = 0; i < 3; ++i)
-        ASSERT_EQ(endpoint.post_send(i, segment, SendFlags::none, Doorbell::later), Post::ok);
+        ASSERT_EQ(endpoint.post_send(i, segment, SendFlags::none, Doorbell::later), PostResult::ok);
     EXPECT_EQ(module.count(DAPX_DOORBELL), 0U);
     EXPECT_EQ(*ring().tail(), 0xffffffffU);
-    ASSERT_EQ(endpoint.submit(), Post::ok);
+    ASSERT_EQ(endpoint.submit(), PostResult::ok);
     EXPECT_EQ(module.count(DAPX_DOORBELL), 1U);
     EXPECT_EQ(*ring().tail(), 2U);
-    ASSERT_EQ(endpoint.submit(), Post::ok);
+    ASSERT_EQ(endpoint.submit(), PostResult::ok);
     EXPECT_EQ(module.count(DAPX_DOORBELL), 1U);
     EXPECT_EQ(endpoint.sends_posted(), 3U);
     EXPECT_EQ(endpoint.send_doorbells(), 1U);
@@ -264,7 +264,7 @@ TEST_F(EndpointTest, BusyModuleNeedsNoDoorbell)
 {
     const Segment segment{1, 8, 0x1000};
     *ring().flags() = DAPX_RING_BUSY;
-    ASSERT_EQ(endpoint.post_send(1, segment), Post::ok);
+    ASSERT_EQ(endpoint.post_send(1, segment), PostResult::ok);
     EXPECT_EQ(module.count(DAPX_DOORBELL), 0U);
     EXPECT_EQ(*ring().tail(), 0U);
 }
@@ -272,15 +272,15 @@ TEST_F(EndpointTest, BusyModuleNeedsNoDoorbell)
 TEST_F(EndpointTest, ResetFollowsTheModule)
 {
     const Segment segment{1, 8, 0x1000};
-    ASSERT_EQ(endpoint.post_send(1, segment), Post::ok);
-    ASSERT_EQ(endpoint.post_send(2, segment, SendFlags::none, Doorbell::later), Post::ok);
-    ASSERT_EQ(endpoint.post_recv(1, segment), Post::ok);
+    ASSERT_EQ(endpoint.post_send(1, segment), PostResult::ok);
+    ASSERT_EQ(endpoint.post_send(2, segment, SendFlags::none, Doorbell::later), PostResult::ok);
+    ASSERT_EQ(endpoint.post_recv(1, segment), PostResult::ok);
     ASSERT_TRUE(endpoint.reset());
     EXPECT_EQ(endpoint.qp_num(), 18U);
     taken = 0;
     for (std::uint64_t i = 10; i < 14; ++i)
-        ASSERT_EQ(endpoint.post_send(i, segment), Post::ok);
-    EXPECT_EQ(endpoint.post_send(14, segment), Post::full);
+        ASSERT_EQ(endpoint.post_send(i, segment), PostResult::ok);
+    EXPECT_EQ(endpoint.post_send(14, segment), PostResult::full);
     EXPECT_EQ(take().wr_id, 10U);
 }
 
@@ -293,13 +293,13 @@ TEST_F(EndpointTest, SharedReceives)
     EXPECT_EQ(argument.srq, srq.handle());
     EXPECT_EQ(argument.attr.recv_depth, 0U);
     const Segment segment{1, 8, 0x1000};
-    EXPECT_EQ(other.post_recv(1, segment), Post::bad_request);
-    ASSERT_EQ(srq.post_recv(1, std::span(&segment, 1)), Post::ok);
+    EXPECT_EQ(other.post_recv(1, segment), PostResult::bad_request);
+    ASSERT_EQ(srq.post_recv(1, std::span(&segment, 1)), PostResult::ok);
     const auto doorbell = module.last<dapx_doorbell>(DAPX_DOORBELL);
     EXPECT_EQ(doorbell.handle, srq.handle());
     EXPECT_EQ(doorbell.flags, std::uint32_t{DAPX_DOORBELL_RECV});
-    ASSERT_EQ(srq.post_recv(2, std::span(&segment, 1)), Post::ok);
-    EXPECT_EQ(srq.post_recv(3, std::span(&segment, 1)), Post::full);
+    ASSERT_EQ(srq.post_recv(2, std::span(&segment, 1)), PostResult::ok);
+    EXPECT_EQ(srq.post_recv(3, std::span(&segment, 1)), PostResult::full);
 }
 
 TEST_F(EndpointTest, ConnectAndAccept)
@@ -329,7 +329,7 @@ TEST_F(EndpointTest, DisconnectAndModify)
 {
     ASSERT_TRUE(endpoint.disconnect());
     EXPECT_EQ(module.last<dapx_ep_disconnect>(DAPX_EP_DISCONNECT).flags, 0U);
-    ASSERT_TRUE(endpoint.abort());
+    ASSERT_TRUE(endpoint.disconnect_now());
     EXPECT_EQ(module.last<dapx_ep_disconnect>(DAPX_EP_DISCONNECT).flags,
               std::uint32_t{DAPX_DISCONNECT_ABRUPT});
     ASSERT_TRUE(endpoint.modify({.pd = &pd, .user_data = 9}));

@@ -141,14 +141,15 @@ TEST(Explain, Domain)
 
 TEST(Explain, Posts)
 {
-    expect_contains(explain(Post::full, "post_send").message(), "the ring is full");
-    expect_contains(explain(Post::bad_state, "post_send").message(), "not connected");
-    EXPECT_EQ(explain(Post::bad_state, "post_send").code(), EBADFD);
-    EXPECT_EQ(explain(Post::device_removed, "post_recv").call(), "post_recv");
-    expect_contains(explain(Post::device_removed, "post_recv").message(), "removed");
-    expect_contains(explain(Post::bad_request, "post_recv").message(), "for one that has none");
-    expect_contains(explain(Post::broken_ring, "post_recv").message(), "stray write");
-    expect_contains(explain(Post::out_of_service, "post_recv").message(),
+    expect_contains(explain(PostResult::full, "post_send").message(), "the ring is full");
+    expect_contains(explain(PostResult::bad_state, "post_send").message(), "not connected");
+    EXPECT_EQ(explain(PostResult::bad_state, "post_send").code(), EBADFD);
+    EXPECT_EQ(explain(PostResult::device_removed, "post_recv").call(), "post_recv");
+    expect_contains(explain(PostResult::device_removed, "post_recv").message(), "removed");
+    expect_contains(explain(PostResult::bad_request, "post_recv").message(),
+                    "for one that has none");
+    expect_contains(explain(PostResult::broken_ring, "post_recv").message(), "stray write");
+    expect_contains(explain(PostResult::out_of_service, "post_recv").message(),
                     "which its asynchronous event names");
 }
 

@@ -83,17 +83,18 @@ TEST_F(ForkTest, EventsAreTheParents)
 TEST_F(ForkTest, PostsAnswerThatTheProcessIsWrong)
 {
     const std::array<std::byte, 8> data{};
-    ASSERT_EQ(endpoint->post_send_inline(1, data, SendFlags::signalled, Doorbell::later), Post::ok);
+    ASSERT_EQ(endpoint->post_send_inline(1, data, SendFlags::signalled, Doorbell::later),
+              PostResult::ok);
     ASSERT_TRUE(passes_in_child([&] {
         EXPECT_EQ(endpoint->state(), EpState::disconnected);
         EXPECT_EQ(endpoint->send_room(), 0U);
-        EXPECT_EQ(endpoint->post_send_inline(2, data), Post::wrong_process);
-        EXPECT_EQ(endpoint->post_recv(3, none), Post::wrong_process);
-        EXPECT_EQ(endpoint->submit(), Post::wrong_process);
-        EXPECT_EQ(srq->post_recv(4, none), Post::wrong_process);
+        EXPECT_EQ(endpoint->post_send_inline(2, data), PostResult::wrong_process);
+        EXPECT_EQ(endpoint->post_recv(3, none), PostResult::wrong_process);
+        EXPECT_EQ(endpoint->submit(), PostResult::wrong_process);
+        EXPECT_EQ(srq->post_recv(4, none), PostResult::wrong_process);
     }));
     EXPECT_EQ(endpoint->state(), EpState::connected);
-    EXPECT_EQ(endpoint->submit(), Post::ok);
+    EXPECT_EQ(endpoint->submit(), PostResult::ok);
     EXPECT_EQ(*module.send_ring(endpoint->handle()).tail(), 0U);
 }
 
@@ -151,7 +152,8 @@ TEST_F(ForkTest, ChildMadeWithoutForkHandlers)
         static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
     if (child == 0) {
         Event event;
-        ::_exit(!evd->poll(event) && endpoint->post_recv(3, none) == Post::wrong_process ? 0 : 1);
+        ::_exit(!evd->poll(event) && endpoint->post_recv(3, none) == PostResult::wrong_process ? 0
+                                                                                               : 1);
     }
     EXPECT_EQ(status_of(child), 0);
 }

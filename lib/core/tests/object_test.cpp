@@ -340,10 +340,10 @@ TEST_F(ObjectTest, NextOfAKind)
 TEST_F(ObjectTest, MustEndsTheProcessWithTheSentence)
 {
     EXPECT_EQ(must(Result<int>(3)), 3);
-    must(Post::ok);
+    must(PostResult::ok);
     EXPECT_EXIT(must(Context::open("rxe0", "/no/such/node")), ::testing::ExitedWithCode(1),
                 "^dapx-core-test: .*/no/such/node");
-    EXPECT_EXIT(must(Post::full, "post_send"), ::testing::ExitedWithCode(1),
+    EXPECT_EXIT(must(PostResult::full, "post_send"), ::testing::ExitedWithCode(1),
                 "cannot post \\(post_send\\): the ring is full");
     Event broken;
     broken.raw().type = DAPX_EVENT_CONNECTION;

@@ -71,7 +71,7 @@ TEST_F(RmrTest, WhatWasPostedBeforeIsPublishedBefore)
 {
     const std::uint32_t tail = *module.send_ring(endpoint.handle()).tail();
     ASSERT_EQ(endpoint.post_send(1, region.segment(0, 8), SendFlags::signalled, Doorbell::later),
-              Post::ok);
+              PostResult::ok);
     EXPECT_EQ(*module.send_ring(endpoint.handle()).tail(), tail);
     ASSERT_TRUE(rmr.bind(endpoint, 2, region, 0, 8, Access::remote_write));
     EXPECT_EQ(*module.send_ring(endpoint.handle()).tail(), tail + 1);

@@ -78,10 +78,10 @@ TEST_F(XrcTest, Queue)
     EXPECT_EQ(argument.max_sge, 3U);
     EXPECT_EQ(srq.number(), 0xabcU);
     const Segment segment{1, 8, 0x1000};
-    ASSERT_EQ(srq.post_recv(1, segment), Post::ok);
-    ASSERT_EQ(srq.post_recv(2, segment, Doorbell::later), Post::ok);
-    EXPECT_EQ(srq.post_recv(3, segment), Post::full);
-    ASSERT_EQ(srq.submit(), Post::ok);
+    ASSERT_EQ(srq.post_recv(1, segment), PostResult::ok);
+    ASSERT_EQ(srq.post_recv(2, segment, Doorbell::later), PostResult::ok);
+    EXPECT_EQ(srq.post_recv(3, segment), PostResult::full);
+    ASSERT_EQ(srq.submit(), PostResult::ok);
     EXPECT_EQ(*module.recv_ring(srq.handle()).tail(), 2U);
 
     const SrqInfo info = srq.query().value();
@@ -131,7 +131,7 @@ TEST_F(XrcTest, SendingEndpoint)
     EXPECT_EQ(argument.connect_evd, evd.handle());
     EXPECT_EQ(argument.xrcd, domain.handle());
     const Segment segment{1, 8, 0x1000};
-    EXPECT_EQ(endpoint.post_recv(1, segment), Post::bad_request);
+    EXPECT_EQ(endpoint.post_recv(1, segment), PostResult::bad_request);
     ASSERT_TRUE(Endpoint::create_xrc(pd, evd));
     EXPECT_EQ(module.last<dapx_ep_create>(DAPX_EP_CREATE).xrcd, 0U);
     // By its options alone, too.
@@ -180,8 +180,8 @@ TEST_F(XrcTest, EachOperationNamesAQueue)
     const std::span one(&segment, 1);
     const RemoteAddress remote{.addr = 0xabc0, .rkey = 0x55};
     const std::array<std::byte, 3> data{};
-    const auto expect = [&](Post post, dapx_opcode opcode, std::uint32_t srqn) {
-        ASSERT_EQ(post, Post::ok);
+    const auto expect = [&](PostResult post, dapx_opcode opcode, std::uint32_t srqn) {
+        ASSERT_EQ(post, PostResult::ok);
         const dapx_send_wr wr = take(endpoint);
         EXPECT_EQ(wr.opcode, opcode);
         EXPECT_EQ(wr.remote_srqn, srqn);
@@ -216,22 +216,22 @@ TEST_F(XrcTest, RequestsInTheFormOfTheAbi)
     wr.remote_addr = 22;
     wr.rkey = 23;
     wr.imm_data = 24;
-    ASSERT_EQ(endpoint.post_wr(wr, segments.data()), Post::ok);
+    ASSERT_EQ(endpoint.post_wr(wr, segments.data()), PostResult::ok);
     const FakeModule::Ring& ring = module.send_ring(endpoint.handle());
     EXPECT_EQ(std::memcmp(ring.entry(taken), &wr, sizeof(wr)), 0);
     EXPECT_EQ(std::memcmp(ring.entry(taken) + sizeof(wr), segments.data(), 32), 0);
     (void)take(endpoint);
     wr.num_sge = 3;
-    EXPECT_EQ(endpoint.post_wr(wr, segments.data()), Post::bad_request);
+    EXPECT_EQ(endpoint.post_wr(wr, segments.data()), PostResult::bad_request);
 
     const std::array<std::byte, 17> data{std::byte{7}};
     wr.flags = DAPX_SEND_INLINE;
     wr.inline_len = 16;
-    ASSERT_EQ(endpoint.post_wr(wr, data.data(), Doorbell::later), Post::ok);
+    ASSERT_EQ(endpoint.post_wr(wr, data.data(), Doorbell::later), PostResult::ok);
     EXPECT_EQ(ring.entry(taken)[sizeof(wr)], std::byte{7});
     EXPECT_EQ(*ring.tail(), 0U);
     wr.inline_len = 17;
-    EXPECT_EQ(endpoint.post_wr(wr, data.data()), Post::bad_request);
+    EXPECT_EQ(endpoint.post_wr(wr, data.data()), PostResult::bad_request);
     EXPECT_EQ(endpoint.sends_posted(), 2U);
 }
 

@@ -225,10 +225,10 @@ DAT_RETURN Ep::post_recv(std::span<const core::Segment> segments, DAT_DTO_COOKIE
         return error(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_RECV);
     // Counted first: its event may come before the call returns.
     receives_posted_.fetch_add(1, std::memory_order_relaxed);
-    const core::Post posted =
+    const core::PostResult posted =
         endpoint_.post_recv(cookie.as_64, segments, core::Doorbell::now,
                             quiet ? core::RecvFlags::quiet : core::RecvFlags::none);
-    if (posted != core::Post::ok)
+    if (posted != core::PostResult::ok)
         receives_posted_.fetch_sub(1, std::memory_order_relaxed);
     return result_of(posted);
 }
@@ -297,7 +297,7 @@ DAT_RETURN Ep::disconnect(DAT_CLOSE_FLAGS flags) noexcept
         break;
     }
     const auto ended =
-        flags == DAT_CLOSE_GRACEFUL_FLAG ? endpoint_.disconnect() : endpoint_.abort();
+        flags == DAT_CLOSE_GRACEFUL_FLAG ? endpoint_.disconnect() : endpoint_.disconnect_now();
     // It may have ended by itself in between.
     if (ended || state() == core::EpState::disconnected)
         return DAT_SUCCESS;
@@ -684,8 +684,8 @@ DAT_RETURN post(DAT_EP_HANDLE handle, DAT_DTOS operation, DAT_COUNT count,
                              .length = static_cast<DAT_SEG_LENGTH>(segments.bytes()),
                              .operation = operation};
     return ep->post_request(request, flags, [&](std::uint64_t number, core::SendFlags how) {
-        const core::Post posted = call(ep->endpoint(), number, segments.span(), how);
-        return posted == core::Post::bad_state ? in_state(ep->state()) : result_of(posted);
+        const core::PostResult posted = call(ep->endpoint(), number, segments.span(), how);
+        return posted == core::PostResult::bad_state ? in_state(ep->state()) : result_of(posted);
     });
 }
 

@@ -36,7 +36,7 @@ template <class Mask>
                       (configured & DAT_COMPLETION_UNSIGNALLED_FLAG))) == 0;
 }
 
-[[nodiscard]] DAT_RETURN result_of(core::Post post) noexcept;
+[[nodiscard]] DAT_RETURN result_of(core::PostResult post) noexcept;
 
 /// The line of dat.conf that @p name was registered by; nullptr for none.
 [[nodiscard]] const Provider* find_provider(const char* name, bool thread_safe) noexcept;

@@ -9,24 +9,24 @@
 
 namespace dapx::dat {
 
-DAT_RETURN result_of(core::Post post) noexcept
+DAT_RETURN result_of(core::PostResult post) noexcept
 {
     switch (post) {
-    case core::Post::ok:
+    case core::PostResult::ok:
         return DAT_SUCCESS;
-    case core::Post::full:
+    case core::PostResult::full:
         return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-    case core::Post::bad_state:
+    case core::PostResult::bad_state:
         return error(DAT_INVALID_STATE);
-    case core::Post::out_of_service:
+    case core::PostResult::out_of_service:
         return error(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_ERROR);
-    case core::Post::bad_request:
+    case core::PostResult::bad_request:
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-    case core::Post::freed:
-    case core::Post::wrong_process:
+    case core::PostResult::freed:
+    case core::PostResult::wrong_process:
         return error(DAT_INVALID_HANDLE);
-    case core::Post::broken_ring:
-    case core::Post::device_removed:
+    case core::PostResult::broken_ring:
+    case core::PostResult::device_removed:
         break;
     }
     return error(DAT_INTERNAL_ERROR);

@@ -125,7 +125,7 @@ int EndpointQp::to_error() noexcept
 {
     if (core_->state() == core::EpState::unconnected)
         return EOPNOTSUPP;
-    auto done = core_->abort();
+    auto done = core_->disconnect_now();
     return done ? 0 : done.error().code();
 }
 
@@ -206,7 +206,7 @@ int EndpointQp::disconnect() noexcept
 {
     if (core_->state() == core::EpState::disconnected)
         return 0;
-    auto done = core_->abort();
+    auto done = core_->disconnect_now();
     // Its end may have come meanwhile.
     return done || core_->state() == core::EpState::disconnected ? 0 : done.error().code();
 }

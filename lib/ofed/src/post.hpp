@@ -9,12 +9,12 @@
 namespace dapx::verbs {
 
 /// The errno that libibverbs' providers have for it.
-[[nodiscard]] inline int post_error(dapx::Post post) noexcept
+[[nodiscard]] inline int post_error(dapx::PostResult post) noexcept
 {
     switch (post) {
-    case dapx::Post::full:
+    case dapx::PostResult::full:
         return ENOMEM;
-    case dapx::Post::bad_state:
+    case dapx::PostResult::bad_state:
         return EINVAL;
     default:
         return static_cast<int>(post);
@@ -33,7 +33,7 @@ template <class Request, class PostOne, class Submit>
         if (error != 0)
             break;
     }
-    if (const dapx::Post post = submit(); post != dapx::Post::ok && error == 0) {
+    if (const dapx::PostResult post = submit(); post != dapx::PostResult::ok && error == 0) {
         error = post_error(post);
         wr = first;
     }

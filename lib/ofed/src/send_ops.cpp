@@ -100,9 +100,9 @@ int SendBuilder::post(dapx::Endpoint& endpoint) const noexcept
     for (std::size_t at = 0; at < requests_.size();) {
         const ::dapx_send_wr wr = header(at);
         at += sizeof(wr);
-        const dapx::Post posted =
+        const dapx::PostResult posted =
             endpoint.post_wr(wr, requests_.data() + at, dapx::Doorbell::later);
-        if (posted != dapx::Post::ok)
+        if (posted != dapx::PostResult::ok)
             return post_error(posted);
         at +=
             (wr.flags & DAPX_SEND_INLINE) != 0 ? wr.inline_len : wr.num_sge * sizeof(dapx::Segment);

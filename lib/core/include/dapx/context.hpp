@@ -81,7 +81,7 @@ struct ObjectInfo {
 ///
 /// A copy names the same context; the file is closed with the last copy and the last object made
 /// in it. Belongs to the process that opened it: after fork() the child's calls answer EPERM,
-/// posting too (Post::wrong_process), Evd::poll() gives no event, and destroying or freeing an
+/// posting too (PostResult::wrong_process), Evd::poll() gives no event, and destroying or freeing an
 /// object touches neither the parent's nor what the child made itself.
 /// All functions may be called from any thread at any time.
 class DAPX_EXPORT Context {

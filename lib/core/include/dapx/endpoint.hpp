@@ -98,7 +98,7 @@ struct EndpointChanges {
     std::optional<std::uint64_t> user_data = std::nullopt;
 };
 
-class ToSrq;
+class SrqTarget;
 
 /// One end of a connection: a ring of requests, a ring of receives (or an SRQ), a state.
 ///
@@ -110,8 +110,8 @@ class ToSrq;
 /// connection event come in any order: some are flushed after Connection::broken.
 ///
 /// What can be wrong with a single request is told by its completion; posting tells only of what
-/// is in Post. post_*(), which come from Poster, do no system call when the module is at work on
-/// the ring anyway.
+/// is in PostResult. post_*(), which come from Poster, do no system call when the module is at
+/// work on the ring anyway.
 ///
 /// Move-only; see Object for its end. Thread safety: one thread at a time on the request ring (all
 /// post_*() but post_recv(), and submit()), one on the receive ring (post_recv(), submit_recv());
@@ -192,47 +192,47 @@ public:
     /// endpoint.to(number).post_send(...). A plain value; posts as this endpoint does, while that
     /// lives and is not moved. Without it, the number is 0, which no queue has.
     /// @param srq_number as the peer's Srq::number(), sent by whatever way; 24 bits.
-    [[nodiscard]] ToSrq to(std::uint32_t srq_number) noexcept;
+    [[nodiscard]] SrqTarget to(std::uint32_t srq_number) noexcept;
 
     /// Posts a request in the form of the ABI, for interfaces on top of this one.
     /// @param payload what follows it: wr.num_sge segments, or with DAPX_SEND_INLINE
     ///                wr.inline_len bytes; read during the call.
-    Post post_wr(const ::dapx_send_wr& wr, const void* payload,
-                 Doorbell when = Doorbell::now) noexcept
+    PostResult post_wr(const ::dapx_send_wr& wr, const void* payload,
+                       Doorbell when = Doorbell::now) noexcept
     {
         if ((wr.flags & DAPX_SEND_INLINE) != 0)
-            return wr.inline_len > max_inline_ ? Post::bad_request
+            return wr.inline_len > max_inline_ ? PostResult::bad_request
                                                : put(wr, payload, wr.inline_len, when);
-        return wr.num_sge > max_send_sge_ ? Post::bad_request
+        return wr.num_sge > max_send_sge_ ? PostResult::bad_request
                                           : put(wr, payload, wr.num_sge * sizeof(Segment), when);
     }
 
-    /// Shows the module what was posted with Doorbell::later. Post::ok if there is nothing.
-    Post submit() noexcept
+    /// Shows the module what was posted with Doorbell::later. PostResult::ok if there is nothing.
+    PostResult submit() noexcept
     {
         if (!send_ring_.publish())
-            return Post::ok;
-        return Post{detail::doorbell(fd_, number_, DAPX_DOORBELL_SEND)};
+            return PostResult::ok;
+        return PostResult{detail::doorbell(fd_, number_, DAPX_DOORBELL_SEND)};
     }
 
     /// Posts a receive: the next message goes into the segments, at most max_recv_sge. Allowed in
-    /// any state. Post::bad_request on an endpoint without a receive ring.
+    /// any state. PostResult::bad_request on an endpoint without a receive ring.
     /// Source: struct dapx_recv_wr.
-    Post post_recv(std::uint64_t wr_id, std::span<const Segment> segments,
-                   Doorbell when = Doorbell::now, RecvFlags flags = RecvFlags::none) noexcept
+    PostResult post_recv(std::uint64_t wr_id, std::span<const Segment> segments,
+                         Doorbell when = Doorbell::now, RecvFlags flags = RecvFlags::none) noexcept
     {
         return recv_queue_.post(wr_id, segments, when, flags);
     }
 
     /// The same for one segment.
-    Post post_recv(std::uint64_t wr_id, const Segment& segment, Doorbell when = Doorbell::now,
-                   RecvFlags flags = RecvFlags::none) noexcept
+    PostResult post_recv(std::uint64_t wr_id, const Segment& segment, Doorbell when = Doorbell::now,
+                         RecvFlags flags = RecvFlags::none) noexcept
     {
         return recv_queue_.post(wr_id, std::span(&segment, 1), when, flags);
     }
 
     /// Shows the module receives that were posted with Doorbell::later.
-    Post submit_recv() noexcept { return recv_queue_.submit(); }
+    PostResult submit_recv() noexcept { return recv_queue_.submit(); }
 
     // --- State ------------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ public:
     [[nodiscard]] Result<void> disconnect() noexcept;
 
     /// Ends the connection now; requests under way are flushed. Source: DAPX_DISCONNECT_ABRUPT.
-    [[nodiscard]] Result<void> abort() noexcept;
+    [[nodiscard]] Result<void> disconnect_now() noexcept;
 
     /// Makes a disconnected endpoint unconnected again, with empty rings. Events that are in the
     /// ring of an EVD stay there, and are those of the connection before; what has not come there,
@@ -323,7 +323,7 @@ public:
 private:
     friend struct EndpointTest;
     friend class Poster<Endpoint>;
-    friend class ToSrq;
+    friend class SrqTarget;
 
     Endpoint(std::shared_ptr<const detail::Device> device, std::uint32_t handle) noexcept
         : Object(std::move(device), ObjectType::ep, handle), number_(handle)
@@ -338,12 +338,12 @@ private:
                                    const EndpointOptions& options) noexcept;
 
     /// An entry to write, or nullptr: then @p why says why.
-    [[nodiscard]] std::byte* claim(Post& why) noexcept
+    [[nodiscard]] std::byte* claim(PostResult& why) noexcept
     {
         // The module checks again; this is to fail early, without an entry left in the ring.
         const EpState now = state();
         if (now != EpState::connected && now != EpState::disconnected) [[unlikely]] {
-            why = Post::bad_state;
+            why = PostResult::bad_state;
             return nullptr;
         }
         std::byte* entry = send_ring_.claim();
@@ -375,21 +375,21 @@ private:
         return wr;
     }
 
-    Post post(const detail::Request& request, std::span<const Segment> segments, SendFlags flags,
-              Doorbell when) noexcept
+    PostResult post(const detail::Request& request, std::span<const Segment> segments,
+                    SendFlags flags, Doorbell when) noexcept
     {
         if (segments.size() > max_send_sge_) [[unlikely]]
-            return Post::bad_request;
+            return PostResult::bad_request;
         return put(to_abi(request, static_cast<std::uint8_t>(segments.size()),
                           static_cast<std::uint16_t>(flags), 0),
                    segments.data(), segments.size_bytes(), when);
     }
 
-    Post post_inline(const detail::Request& request, std::span<const std::byte> data,
-                     SendFlags flags, Doorbell when) noexcept
+    PostResult post_inline(const detail::Request& request, std::span<const std::byte> data,
+                           SendFlags flags, Doorbell when) noexcept
     {
         if (data.size() > max_inline_) [[unlikely]]
-            return Post::bad_request;
+            return PostResult::bad_request;
         return put(
             to_abi(request, 0,
                    static_cast<std::uint16_t>(static_cast<std::uint16_t>(flags) | DAPX_SEND_INLINE),
@@ -398,10 +398,10 @@ private:
     }
 
     /// @p size bytes of @p payload are known to fit into an entry.
-    Post put(const ::dapx_send_wr& wr, const void* payload, std::size_t size,
-             Doorbell when) noexcept
+    PostResult put(const ::dapx_send_wr& wr, const void* payload, std::size_t size,
+                   Doorbell when) noexcept
     {
-        Post why{};
+        PostResult why{};
         std::byte* entry = claim(why);
         if (entry == nullptr) [[unlikely]]
             return why;
@@ -409,7 +409,7 @@ private:
         if (size != 0)
             std::memcpy(entry + sizeof(wr), payload, size);
         send_ring_.stage();
-        return when == Doorbell::now ? submit() : Post::ok;
+        return when == Doorbell::now ? submit() : PostResult::ok;
     }
 
     Mapping mapping_;
@@ -426,25 +426,25 @@ private:
 
 /// An endpoint of XRC and a queue of its peer: what Endpoint::to() gives. Thread safety: that of
 /// posting to the endpoint.
-class ToSrq : public Poster<ToSrq> {
+class SrqTarget : public Poster<SrqTarget> {
 public:
-    ToSrq(Endpoint& endpoint, std::uint32_t srq_number) noexcept
+    SrqTarget(Endpoint& endpoint, std::uint32_t srq_number) noexcept
         : endpoint_(&endpoint), srq_number_(srq_number)
     {
     }
 
 private:
-    friend class Poster<ToSrq>;
+    friend class Poster<SrqTarget>;
 
-    Post post(detail::Request request, std::span<const Segment> segments, SendFlags flags,
-              Doorbell when) noexcept
+    PostResult post(detail::Request request, std::span<const Segment> segments, SendFlags flags,
+                    Doorbell when) noexcept
     {
         request.remote_srqn = srq_number_;
         return endpoint_->post(request, segments, flags, when);
     }
 
-    Post post_inline(detail::Request request, std::span<const std::byte> data, SendFlags flags,
-                     Doorbell when) noexcept
+    PostResult post_inline(detail::Request request, std::span<const std::byte> data,
+                           SendFlags flags, Doorbell when) noexcept
     {
         request.remote_srqn = srq_number_;
         return endpoint_->post_inline(request, data, flags, when);
@@ -454,9 +454,9 @@ private:
     std::uint32_t srq_number_;
 };
 
-inline ToSrq Endpoint::to(std::uint32_t srq_number) noexcept
+inline SrqTarget Endpoint::to(std::uint32_t srq_number) noexcept
 {
-    return ToSrq(*this, srq_number);
+    return SrqTarget(*this, srq_number);
 }
 
 } // namespace dapx

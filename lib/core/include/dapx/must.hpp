@@ -35,9 +35,9 @@ template <class T> T must(Result<T> result) noexcept
 }
 
 /// fail() unless it was posted. @p call for the sentence, e.g. "post_send".
-inline void must(Post post, const char* call = "post") noexcept
+inline void must(PostResult post, const char* call = "post") noexcept
 {
-    if (post != Post::ok)
+    if (post != PostResult::ok)
         fail(explain(post, call).message());
 }
 

@@ -13,7 +13,7 @@ namespace dapx {
 /// Values beside the named ones are errnos of DAPX_DOORBELL; explain() has a sentence for each.
 /// With full, bad_state and bad_request nothing was posted; after any other error the request is
 /// in the ring, and the endpoint, or the queue, is of no more use.
-enum class [[nodiscard]] Post : int {
+enum class [[nodiscard]] PostResult : int {
     ok = 0,
     full = EAGAIN,         ///< no room in the ring: take completions first
     bad_state = EBADFD,    ///< a request on an endpoint that is not connected and was not
@@ -26,7 +26,7 @@ enum class [[nodiscard]] Post : int {
 };
 
 /// The Error for a post that failed. @p call e.g. "post_send".
-[[nodiscard]] DAPX_EXPORT Error explain(Post post, const char* call) noexcept;
+[[nodiscard]] DAPX_EXPORT Error explain(PostResult post, const char* call) noexcept;
 
 /// When the module is told of a post.
 enum class Doorbell : std::uint8_t {

@@ -40,25 +40,27 @@ template <class Derived> class Poster {
 public:
     /// Posts a message. @p segments: at most max_send_sge, together at most max_msg_size bytes;
     /// none for an empty message. Source: DAPX_OP_SEND.
-    Post post_send(std::uint64_t wr_id, std::span<const Segment> segments,
-                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
+    PostResult post_send(std::uint64_t wr_id, std::span<const Segment> segments,
+                         SendFlags flags = SendFlags::signalled,
+                         Doorbell when = Doorbell::now) noexcept
     {
         return derived().post(Request{.wr_id = wr_id, .opcode = DAPX_OP_SEND}, segments, flags,
                               when);
     }
 
     /// The same for one segment.
-    Post post_send(std::uint64_t wr_id, const Segment& segment,
-                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
+    PostResult post_send(std::uint64_t wr_id, const Segment& segment,
+                         SendFlags flags = SendFlags::signalled,
+                         Doorbell when = Doorbell::now) noexcept
     {
         return post_send(wr_id, std::span(&segment, 1), flags, when);
     }
 
     /// Posts a message whose bytes are copied into the ring now: @p data needs no registration
     /// and is free again on return. At most max_inline bytes. Source: DAPX_SEND_INLINE.
-    Post post_send_inline(std::uint64_t wr_id, std::span<const std::byte> data,
-                          SendFlags flags = SendFlags::signalled,
-                          Doorbell when = Doorbell::now) noexcept
+    PostResult post_send_inline(std::uint64_t wr_id, std::span<const std::byte> data,
+                                SendFlags flags = SendFlags::signalled,
+                                Doorbell when = Doorbell::now) noexcept
     {
         return derived().post_inline(Request{.wr_id = wr_id, .opcode = DAPX_OP_SEND}, data, flags,
                                      when);
@@ -66,9 +68,9 @@ public:
 
     /// Posts a message with 32 bits of immediate data, in the byte order the caller likes.
     /// Source: DAPX_OP_SEND_IMM.
-    Post post_send_imm(std::uint64_t wr_id, std::span<const Segment> segments, std::uint32_t imm,
-                       SendFlags flags = SendFlags::signalled,
-                       Doorbell when = Doorbell::now) noexcept
+    PostResult post_send_imm(std::uint64_t wr_id, std::span<const Segment> segments,
+                             std::uint32_t imm, SendFlags flags = SendFlags::signalled,
+                             Doorbell when = Doorbell::now) noexcept
     {
         return derived().post(Request{.wr_id = wr_id, .opcode = DAPX_OP_SEND_IMM, .imm = imm},
                               segments, flags, when);
@@ -76,8 +78,9 @@ public:
 
     /// Posts an RDMA write: the segments, one after the other, go to @p remote.
     /// Source: DAPX_OP_RDMA_WRITE.
-    Post post_write(std::uint64_t wr_id, std::span<const Segment> segments, RemoteAddress remote,
-                    SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
+    PostResult post_write(std::uint64_t wr_id, std::span<const Segment> segments,
+                          RemoteAddress remote, SendFlags flags = SendFlags::signalled,
+                          Doorbell when = Doorbell::now) noexcept
     {
         return derived().post(
             Request{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE, .remote = remote}, segments,
@@ -85,16 +88,17 @@ public:
     }
 
     /// The same for one segment.
-    Post post_write(std::uint64_t wr_id, const Segment& segment, RemoteAddress remote,
-                    SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
+    PostResult post_write(std::uint64_t wr_id, const Segment& segment, RemoteAddress remote,
+                          SendFlags flags = SendFlags::signalled,
+                          Doorbell when = Doorbell::now) noexcept
     {
         return post_write(wr_id, std::span(&segment, 1), remote, flags, when);
     }
 
     /// Posts an RDMA write of bytes that are copied into the ring now; see post_send_inline().
-    Post post_write_inline(std::uint64_t wr_id, std::span<const std::byte> data,
-                           RemoteAddress remote, SendFlags flags = SendFlags::signalled,
-                           Doorbell when = Doorbell::now) noexcept
+    PostResult post_write_inline(std::uint64_t wr_id, std::span<const std::byte> data,
+                                 RemoteAddress remote, SendFlags flags = SendFlags::signalled,
+                                 Doorbell when = Doorbell::now) noexcept
     {
         return derived().post_inline(
             Request{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE, .remote = remote}, data, flags,
@@ -103,10 +107,10 @@ public:
 
     /// Posts an RDMA write that also takes a receive of the peer, whose completion has @p imm.
     /// Source: DAPX_OP_RDMA_WRITE_IMM.
-    Post post_write_imm(std::uint64_t wr_id, std::span<const Segment> segments,
-                        RemoteAddress remote, std::uint32_t imm,
-                        SendFlags flags = SendFlags::signalled,
-                        Doorbell when = Doorbell::now) noexcept
+    PostResult post_write_imm(std::uint64_t wr_id, std::span<const Segment> segments,
+                              RemoteAddress remote, std::uint32_t imm,
+                              SendFlags flags = SendFlags::signalled,
+                              Doorbell when = Doorbell::now) noexcept
     {
         return derived().post(
             Request{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_WRITE_IMM, .remote = remote, .imm = imm},
@@ -114,8 +118,9 @@ public:
     }
 
     /// Posts an RDMA read from @p remote into the segments. Source: DAPX_OP_RDMA_READ.
-    Post post_read(std::uint64_t wr_id, std::span<const Segment> segments, RemoteAddress remote,
-                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
+    PostResult post_read(std::uint64_t wr_id, std::span<const Segment> segments,
+                         RemoteAddress remote, SendFlags flags = SendFlags::signalled,
+                         Doorbell when = Doorbell::now) noexcept
     {
         return derived().post(
             Request{.wr_id = wr_id, .opcode = DAPX_OP_RDMA_READ, .remote = remote}, segments, flags,
@@ -123,18 +128,19 @@ public:
     }
 
     /// The same for one segment.
-    Post post_read(std::uint64_t wr_id, const Segment& segment, RemoteAddress remote,
-                   SendFlags flags = SendFlags::signalled, Doorbell when = Doorbell::now) noexcept
+    PostResult post_read(std::uint64_t wr_id, const Segment& segment, RemoteAddress remote,
+                         SendFlags flags = SendFlags::signalled,
+                         Doorbell when = Doorbell::now) noexcept
     {
         return post_read(wr_id, std::span(&segment, 1), remote, flags, when);
     }
 
     /// Posts an atomic: if the 8 bytes at @p remote (8-byte aligned) are @p compare, they become
     /// @p swap. What they were goes to @p old (8 bytes). Source: DAPX_OP_COMPARE_SWAP.
-    Post post_compare_swap(std::uint64_t wr_id, const Segment& old, RemoteAddress remote,
-                           std::uint64_t compare, std::uint64_t swap,
-                           SendFlags flags = SendFlags::signalled,
-                           Doorbell when = Doorbell::now) noexcept
+    PostResult post_compare_swap(std::uint64_t wr_id, const Segment& old, RemoteAddress remote,
+                                 std::uint64_t compare, std::uint64_t swap,
+                                 SendFlags flags = SendFlags::signalled,
+                                 Doorbell when = Doorbell::now) noexcept
     {
         return derived().post(Request{.wr_id = wr_id,
                                       .opcode = DAPX_OP_COMPARE_SWAP,
@@ -146,9 +152,9 @@ public:
 
     /// Posts an atomic: @p add is added to the 8 bytes at @p remote (8-byte aligned). What they
     /// were goes to @p old (8 bytes). Source: DAPX_OP_FETCH_ADD.
-    Post post_fetch_add(std::uint64_t wr_id, const Segment& old, RemoteAddress remote,
-                        std::uint64_t add, SendFlags flags = SendFlags::signalled,
-                        Doorbell when = Doorbell::now) noexcept
+    PostResult post_fetch_add(std::uint64_t wr_id, const Segment& old, RemoteAddress remote,
+                              std::uint64_t add, SendFlags flags = SendFlags::signalled,
+                              Doorbell when = Doorbell::now) noexcept
     {
         return derived().post(
             Request{

@@ -22,9 +22,10 @@ namespace detail {
 /// DAPX_DOORBELL. @return 0 or an errno. Kept out of line: it is the slow way.
 [[nodiscard]] DAPX_EXPORT int doorbell(int fd, std::uint32_t handle, std::uint32_t flags) noexcept;
 
-/// Why a ring has no free entry: Post::full, or, if it is dead, what the module says to a doorbell.
-[[nodiscard]] DAPX_EXPORT Post explain_full(const WorkRing& ring, int fd, std::uint32_t handle,
-                                            std::uint32_t flags) noexcept;
+/// Why a ring has no free entry: PostResult::full, or, if it is dead, what the module says to a doorbell.
+[[nodiscard]] DAPX_EXPORT PostResult explain_full(const WorkRing& ring, int fd,
+                                                  std::uint32_t handle,
+                                                  std::uint32_t flags) noexcept;
 } // namespace detail
 
 /// The posting end of a receive ring; part of Endpoint and of Srq, which tell what it means.
@@ -36,15 +37,15 @@ public:
     {
     }
 
-    Post post(std::uint64_t wr_id, std::span<const Segment> segments, Doorbell when,
-              RecvFlags flags) noexcept
+    PostResult post(std::uint64_t wr_id, std::span<const Segment> segments, Doorbell when,
+                    RecvFlags flags) noexcept
     {
         if (segments.size() > max_sge_) [[unlikely]]
-            return Post::bad_request;
+            return PostResult::bad_request;
         std::byte* entry = ring_.claim();
         if (entry == nullptr) [[unlikely]]
             return ring_.depth() == 0
-                       ? Post::bad_request
+                       ? PostResult::bad_request
                        : detail::explain_full(ring_, fd_, handle_, DAPX_DOORBELL_RECV);
         const ::dapx_recv_wr wr = {
             .wr_id = wr_id,
@@ -55,14 +56,14 @@ public:
         if (!segments.empty())
             std::memcpy(entry + sizeof(wr), segments.data(), segments.size_bytes());
         ring_.stage();
-        return when == Doorbell::now ? submit() : Post::ok;
+        return when == Doorbell::now ? submit() : PostResult::ok;
     }
 
-    Post submit() noexcept
+    PostResult submit() noexcept
     {
         if (!ring_.publish())
-            return Post::ok;
-        return Post{detail::doorbell(fd_, handle_, DAPX_DOORBELL_RECV)};
+            return PostResult::ok;
+        return PostResult{detail::doorbell(fd_, handle_, DAPX_DOORBELL_RECV)};
     }
 
     [[nodiscard]] WorkRing& ring() noexcept { return ring_; }

@@ -55,21 +55,21 @@ public:
                                                 const Evd* async = nullptr) noexcept;
 
     /// Posts a receive of any endpoint of this queue. As Endpoint::post_recv().
-    Post post_recv(std::uint64_t wr_id, std::span<const Segment> segments,
-                   Doorbell when = Doorbell::now, RecvFlags flags = RecvFlags::none) noexcept
+    PostResult post_recv(std::uint64_t wr_id, std::span<const Segment> segments,
+                         Doorbell when = Doorbell::now, RecvFlags flags = RecvFlags::none) noexcept
     {
         return queue_.post(wr_id, segments, when, flags);
     }
 
     /// The same for one segment.
-    Post post_recv(std::uint64_t wr_id, const Segment& segment, Doorbell when = Doorbell::now,
-                   RecvFlags flags = RecvFlags::none) noexcept
+    PostResult post_recv(std::uint64_t wr_id, const Segment& segment, Doorbell when = Doorbell::now,
+                         RecvFlags flags = RecvFlags::none) noexcept
     {
         return queue_.post(wr_id, std::span(&segment, 1), when, flags);
     }
 
     /// Publishes receives that were posted with Doorbell::later. Thread safety: the poster.
-    Post submit() noexcept { return queue_.submit(); }
+    PostResult submit() noexcept { return queue_.submit(); }
 
     /// Asks for one event AsyncEvent::srq_limit: when a message has taken a receive and fewer than
     /// @p receives are left. @p receives: at most the depth; 0 for never.
