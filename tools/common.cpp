@@ -26,7 +26,7 @@ constexpr auto longest_wait = std::chrono::milliseconds(250);
 constexpr auto mixed_poll = std::chrono::microseconds(200);
 
 /// The reason that the peer gave with its reject, if it is a text of these tools.
-std::string reject_reason(const dapx::Endpoint& endpoint)
+std::string reject_reason(const dapx::EndpointBase& endpoint)
 {
     const auto info = endpoint.query();
     if (!info)
@@ -242,7 +242,7 @@ Buffer::~Buffer()
     ::munmap(data_, std::max<std::size_t>(size_, 1));
 }
 
-void await_connection(dapx::Endpoint& endpoint, dapx::Evd& evd, const dapx::Address& peer,
+void await_connection(const dapx::EndpointBase& endpoint, dapx::Evd& evd, const dapx::Address& peer,
                       dapx::Deadline deadline)
 {
     const std::string attempt = "cannot connect to " + peer.to_string() + ": ";

@@ -134,7 +134,7 @@ private:
 
 /// Waits until @p endpoint, which is connecting, is connected.
 /// @param evd of its connection events. Failure with the cause if it does not come to that.
-void await_connection(dapx::Endpoint& endpoint, dapx::Evd& evd, const dapx::Address& peer,
+void await_connection(const dapx::EndpointBase& endpoint, dapx::Evd& evd, const dapx::Address& peer,
                       dapx::Deadline deadline);
 
 /// Gives the passive side of a new connection over iWARP the time to begin to read: what comes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // dapx-ping: messages to a dapx-ping --server and back, one at a time, like ping(8).
+#include "client_endpoint.hpp"
 #include "common.hpp"
 #include "json_output.hpp"
 #include "measure.hpp"
@@ -303,7 +304,7 @@ public:
                                                   options.xrc ? dapx::RegionFlags::xrc
                                                               : dapx::RegionFlags::none))),
           out_(memory_.part(0, options.size)), in_(memory_.part(options.size, options.size)),
-          endpoint_(must(make_endpoint()))
+          endpoint_(pd_, evd_, endpoint_options(context_), options.xrc)
     {
         // Those of XRC are the module's.
         if (options.op == Op::fetch_add && !options.xrc &&
@@ -329,18 +330,11 @@ public:
         }
         report();
         // Where all went well the peer is told; where not, the process' end does it.
-        (void)endpoint_.disconnect();
+        (void)endpoint_->disconnect();
         return latencies_.count() == 0 ? tools::exit_failure : 0;
     }
 
 private:
-    dapx::Result<dapx::Endpoint> make_endpoint()
-    {
-        const dapx::EndpointOptions sizes = endpoint_options(context_);
-        return options_.xrc ? dapx::Endpoint::create_xrc(pd_, evd_, sizes)
-                            : dapx::Endpoint::create(pd_, evd_, sizes);
-    }
-
     void connect()
     {
         const Hello hello = {.magic = hello_magic,
@@ -348,20 +342,20 @@ private:
                              .size = options_.size};
         const auto start = dapx::Clock::now();
         const auto deadline = dapx::deadline_after(timeout());
-        must(endpoint_.connect(route_.peer, {.source = route_.source,
-                                             .deadline = deadline,
-                                             .private_data = tools::bytes_of(hello)}));
-        tools::await_connection(endpoint_, evd_, route_.peer, deadline + 1s);
+        must(endpoint_->connect(route_.peer, {.source = route_.source,
+                                              .deadline = deadline,
+                                              .private_data = tools::bytes_of(hello)}));
+        tools::await_connection(*endpoint_, evd_, route_.peer, deadline + 1s);
         connect_time_ = dapx::Clock::now() - start;
         tools::await_reader(context_);
-        const std::vector<std::byte> answer = must(endpoint_.query()).private_data;
+        const std::vector<std::byte> answer = must(endpoint_->query()).private_data;
         const auto welcome = tools::message_from<Welcome>(answer);
         const auto xrc = tools::message_from<XrcWelcome>(answer);
         if (!welcome || (options_.xrc && !xrc))
             throw tools::Failure("the peer's answer is not that of a dapx-ping server");
         remote_ = {.addr = welcome->addr, .rkey = welcome->rkey};
         if (options_.xrc)
-            srq_ = xrc->srq;
+            endpoint_.set_srq(xrc->srq);
         if (welcome->idle_timeout != 0) {
             alive_interval_ = std::chrono::milliseconds(welcome->idle_timeout) / 3;
             next_alive_ = dapx::Clock::now() + alive_interval_;
@@ -415,12 +409,12 @@ private:
         fill(seq);
         if (options_.xrc) {
             const auto start = dapx::Clock::now();
-            must(posting().post_send(seq, out_segment()), "post_send");
+            post("post_send", [&](auto& to) { return to.post_send(seq, out_segment()); });
             return await_completion(start);
         }
-        must(endpoint_.post_recv(seq, in_segment()), "post_recv");
+        must(endpoint_.rc().post_recv(seq, in_segment()), "post_recv");
         const auto start = dapx::Clock::now();
-        must(endpoint_.post_send(seq, out_segment(), dapx::SendFlags::none), "post_send");
+        must(endpoint_.rc().post_send(seq, out_segment(), dapx::SendFlags::none), "post_send");
         return finish(start, seq);
     }
 
@@ -429,13 +423,13 @@ private:
     {
         fill(seq);
         const auto start = dapx::Clock::now();
-        must(posting().post_write(seq, out_segment(), remote_), "post_write");
+        post("post_write", [&](auto& to) { return to.post_write(seq, out_segment(), remote_); });
         const auto time = await_completion(start);
         if (!time)
             return time;
         // Not counted: to see that they are there.
         const auto check = dapx::Clock::now();
-        must(posting().post_read(seq, in_segment(), remote_), "post_read");
+        post("post_read", [&](auto& to) { return to.post_read(seq, in_segment(), remote_); });
         return finish(check, seq) ? time : std::nullopt;
     }
 
@@ -443,11 +437,11 @@ private:
     std::optional<tools::Nanoseconds> ping_read(std::uint64_t seq)
     {
         fill(seq);
-        must(posting().post_write(seq, out_segment(), remote_), "post_write");
+        post("post_write", [&](auto& to) { return to.post_write(seq, out_segment(), remote_); });
         if (!await_completion(dapx::Clock::now()))
             return std::nullopt;
         const auto start = dapx::Clock::now();
-        must(posting().post_read(seq, in_segment(), remote_), "post_read");
+        post("post_read", [&](auto& to) { return to.post_read(seq, in_segment(), remote_); });
         return finish(start, seq);
     }
 
@@ -455,7 +449,8 @@ private:
     std::optional<tools::Nanoseconds> ping_fetch_add(std::uint64_t seq)
     {
         const auto start = dapx::Clock::now();
-        must(posting().post_fetch_add(seq, in_segment(), remote_, 1), "post_fetch_add");
+        post("post_fetch_add",
+             [&](auto& to) { return to.post_fetch_add(seq, in_segment(), remote_, 1); });
         const auto time = await_completion(start);
         std::uint64_t before = 0;
         std::memcpy(&before, in_.data(), sizeof(before));
@@ -506,7 +501,7 @@ private:
                 {"received", latencies_.count()},
                 {"connect_us", static_cast<double>(connect_time_.count()) / 1e3},
                 {"latency", latencies_.json()},
-                {"send_doorbells", endpoint_.send_doorbells()},
+                {"send_doorbells", endpoint_->send_doorbells()},
             };
             fmt::print("{}", tools::json_text(result, {.json = true, .pretty = true}));
             return;
@@ -535,8 +530,9 @@ private:
         const auto now = dapx::Clock::now();
         if (now < next_alive_)
             return;
-        must(posting().post_send(0, std::span<const dapx::Segment>(), dapx::SendFlags::none),
-             "post_send");
+        post("post_send", [&](auto& to) {
+            return to.post_send(0, std::span<const dapx::Segment>(), dapx::SendFlags::none);
+        });
         next_alive_ = now + alive_interval_;
     }
 
@@ -552,8 +548,12 @@ private:
     {
         return std::chrono::duration<double>(options_.timeout);
     }
-    /// To the queue that is ours; 0, for none, without XRC.
-    dapx::SrqTarget posting() { return endpoint_.to(srq_); }
+
+    template <class Post> void post(const char* call, const Post& one)
+    {
+        must(endpoint_.post(one), call);
+    }
+
     dapx::Segment out_segment() const { return region_.segment(0, options_.size); }
     dapx::Segment in_segment() const { return region_.segment(options_.size, options_.size); }
 
@@ -567,9 +567,8 @@ private:
     dapx::MemoryRegion region_;
     std::span<std::byte> out_;
     std::span<std::byte> in_;
-    dapx::Endpoint endpoint_;
+    tools::ClientEndpoint endpoint_;
     dapx::RemoteAddress remote_;
-    std::uint32_t srq_ = 0;
     std::chrono::milliseconds alive_interval_{};
     dapx::Deadline next_alive_ = dapx::no_deadline;
     tools::Nanoseconds connect_time_{};

@@ -3,6 +3,7 @@
 // dapx-perf: what its files share; and how its two ends talk.
 #pragma once
 
+#include "client_endpoint.hpp"
 #include "common.hpp"
 #include "measure.hpp"
 #include "server.hpp"
@@ -167,9 +168,7 @@ public:
     /// Ends the connection and waits for its end.
     void close();
 
-    dapx::Endpoint& endpoint() { return endpoint_; }
-    /// What posts to the server: to the queue that is ours; without XRC there is none to name.
-    dapx::SrqTarget posting() { return endpoint_.to(srq_); }
+    tools::ClientEndpoint& endpoint() { return endpoint_; }
     [[nodiscard]] dapx::RemoteAddress remote() const { return remote_; }
     [[nodiscard]] tools::Nanoseconds connect_time() const { return connect_time_; }
 
@@ -190,9 +189,8 @@ private:
     dapx::Evd evd_;
     tools::Buffer control_;
     dapx::MemoryRegion control_region_;
-    dapx::Endpoint endpoint_;
+    tools::ClientEndpoint endpoint_;
     dapx::RemoteAddress remote_;
-    std::uint32_t srq_ = 0;
     tools::Nanoseconds connect_time_{};
     std::chrono::milliseconds alive_interval_{};
     dapx::Deadline next_alive_ = dapx::no_deadline;

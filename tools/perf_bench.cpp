@@ -53,7 +53,6 @@ Result run_stream(const Target& target, const Options& options, Test test, Op op
     tools::Buffer memory(size);
     const dapx::MemoryRegion region = Connection::make_region(target, options, memory.span());
     Connection connection(target, options, hello_for(options, test, op, size, more));
-    dapx::SrqTarget posting = connection.posting();
     const dapx::Segment segment = region.segment(0, size);
     const dapx::RemoteAddress remote = connection.remote();
     const Connection::StreamOptions stream_options = {
@@ -66,15 +65,18 @@ Result run_stream(const Target& target, const Options& options, Test test, Op op
     };
     Stream stream = connection.stream(
         stream_options, [&](std::uint64_t index, dapx::Doorbell when) -> dapx::PostResult {
-            switch (op) {
-            case Op::send:
-                return posting.post_send(index, segment, dapx::SendFlags::signalled, when);
-            case Op::write:
-                return posting.post_write(index, segment, remote, dapx::SendFlags::signalled, when);
-            case Op::read:
-                return posting.post_read(index, segment, remote, dapx::SendFlags::signalled, when);
-            }
-            return dapx::PostResult::bad_request;
+            constexpr auto flags = dapx::SendFlags::signalled;
+            return connection.endpoint().post([&](auto& to) {
+                switch (op) {
+                case Op::send:
+                    return to.post_send(index, segment, flags, when);
+                case Op::write:
+                    return to.post_write(index, segment, remote, flags, when);
+                case Op::read:
+                    return to.post_read(index, segment, remote, flags, when);
+                }
+                return dapx::PostResult::bad_request;
+            });
         });
     connection.close();
     return {test, op, size, options.depth, connection.connect_time(), std::move(stream)};
@@ -155,8 +157,8 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
     Connection connection(target, options, hello_for(options, Test::latency, op, size, more));
     if (connect_time != nullptr)
         *connect_time = connection.connect_time();
-    dapx::Endpoint& endpoint = connection.endpoint();
-    dapx::SrqTarget posting = connection.posting();
+    tools::ClientEndpoint& endpoint = connection.endpoint();
+    const dapx::RemoteAddress remote = connection.remote();
     const dapx::Segment out = region.segment(0, size);
     const dapx::Segment in = region.segment(size, size);
     const bool is_inline = size <= endpoint_options(target.context, 1, 1).max_inline;
@@ -167,7 +169,7 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
     const bool echo = op == Op::send && !options.xrc;
     const dapx::SendFlags flags = echo ? dapx::SendFlags::none : dapx::SendFlags::signalled;
     if (echo)
-        must(endpoint.post_recv(0, in), "post_recv");
+        must(endpoint.rc().post_recv(0, in), "post_recv");
     for (std::uint64_t i = 0; !tools::interrupted(); ++i) {
         bool answered = false;
         const auto start = dapx::Clock::now();
@@ -177,19 +179,23 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
             connection.keep_alive(start);
         switch (op) {
         case Op::send:
-            must(is_inline ? posting.post_send_inline(i, memory.part(0, size), flags)
-                           : posting.post_send(i, out, flags),
+            must(endpoint.post([&](auto& to) {
+                return is_inline ? to.post_send_inline(i, memory.part(0, size), flags)
+                                 : to.post_send(i, out, flags);
+            }),
                  "post_send");
             answered = connection.await(echo ? dapx::Opcode::recv : dapx::Opcode::send);
             break;
         case Op::write:
-            must(is_inline ? posting.post_write_inline(i, memory.part(0, size), connection.remote())
-                           : posting.post_write(i, out, connection.remote()),
+            must(endpoint.post([&](auto& to) {
+                return is_inline ? to.post_write_inline(i, memory.part(0, size), remote)
+                                 : to.post_write(i, out, remote);
+            }),
                  "post_write");
             answered = connection.await(dapx::Opcode::rdma_write);
             break;
         case Op::read:
-            must(posting.post_read(i, in, connection.remote()), "post_read");
+            must(endpoint.post([&](auto& to) { return to.post_read(i, in, remote); }), "post_read");
             answered = connection.await(dapx::Opcode::rdma_read);
             break;
         }
@@ -197,7 +203,7 @@ tools::Latencies measure_latency(const Target& target, const Options& options, O
             break;
         latencies.add(dapx::Clock::now() - start);
         if (echo)
-            must(endpoint.post_recv(i + 1, in), "post_recv");
+            must(endpoint.rc().post_recv(i + 1, in), "post_recv");
     }
     connection.close();
     return latencies;

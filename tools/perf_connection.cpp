@@ -18,14 +18,6 @@ constexpr auto connect_timeout = 10s;
 // Far above what any healthy peer takes for one operation.
 constexpr auto answer_timeout = 30s;
 
-dapx::Endpoint make_endpoint(const Target& target, const Options& options, const dapx::Evd& evd,
-                             std::uint32_t sends, std::uint32_t receives)
-{
-    const dapx::EndpointOptions sizes = endpoint_options(target.context, sends, receives);
-    return must(options.xrc ? dapx::Endpoint::create_xrc(target.pd, evd, sizes)
-                            : dapx::Endpoint::create(target.pd, evd, sizes));
-}
-
 } // namespace
 
 const char* name_of(Test test)
@@ -89,8 +81,10 @@ Connection::Connection(const Target& target, const Options& options, Hello hello
       evd_(must(dapx::Evd::create(target.context, {.depth = 4 * hello.depth + 64}))),
       control_(control_slots * sizeof(Control)),
       control_region_(make_region(target, options, control_.span())),
-      endpoint_(make_endpoint(target, options, evd_, std::max<std::uint32_t>(hello.depth, 64),
-                              control_slots)),
+      endpoint_(
+          target.pd, evd_,
+          endpoint_options(target.context, std::max<std::uint32_t>(hello.depth, 64), control_slots),
+          options.xrc),
       credit_(first_credit(hello.depth))
 {
     hello.magic = hello_magic;
@@ -100,19 +94,19 @@ Connection::Connection(const Target& target, const Options& options, Hello hello
         post_control(control_wr_id + slot);
     const auto start = dapx::Clock::now();
     const auto deadline = start + connect_timeout;
-    must(endpoint_.connect(peer_, {.source = target.route.source,
-                                   .deadline = deadline,
-                                   .private_data = tools::bytes_of(hello)}));
-    tools::await_connection(endpoint_, evd_, peer_, deadline + 1s);
+    must(endpoint_->connect(peer_, {.source = target.route.source,
+                                    .deadline = deadline,
+                                    .private_data = tools::bytes_of(hello)}));
+    tools::await_connection(*endpoint_, evd_, peer_, deadline + 1s);
     connect_time_ = dapx::Clock::now() - start;
-    tools::await_reader(endpoint_.context());
-    const std::vector<std::byte> answer = must(endpoint_.query()).private_data;
+    tools::await_reader(endpoint_->context());
+    const std::vector<std::byte> answer = must(endpoint_->query()).private_data;
     const auto welcome = tools::message_from<Welcome>(answer);
     const auto xrc = tools::message_from<XrcWelcome>(answer);
     if (!welcome || (options.xrc && !xrc))
         throw tools::Failure("the peer's answer is not that of a dapx-perf server");
     if (options.xrc)
-        srq_ = xrc->srq;
+        endpoint_.set_srq(xrc->srq);
     remote_ = {.addr = welcome->addr, .rkey = welcome->rkey};
     if (welcome->idle_timeout != 0) {
         alive_interval_ = std::chrono::milliseconds(welcome->idle_timeout) / 3;
@@ -123,15 +117,17 @@ Connection::Connection(const Target& target, const Options& options, Hello hello
 void Connection::post_control(std::uint64_t wr_id)
 {
     const std::uint64_t offset = (wr_id - control_wr_id) * sizeof(Control);
-    must(endpoint_.post_recv(wr_id, control_region_.segment(offset, sizeof(Control))), "post_recv");
+    must(endpoint_.rc().post_recv(wr_id, control_region_.segment(offset, sizeof(Control))),
+         "post_recv");
 }
 
 void Connection::keep_alive(dapx::Deadline now)
 {
     if (now < next_alive_)
         return;
-    const dapx::PostResult post =
-        posting().post_send(0, std::span<const dapx::Segment>(), dapx::SendFlags::none);
+    const dapx::PostResult post = endpoint_.post([](auto& to) {
+        return to.post_send(0, std::span<const dapx::Segment>(), dapx::SendFlags::none);
+    });
     // A full ring has room when the next operation ends.
     if (post == dapx::PostResult::full)
         return;
@@ -169,7 +165,7 @@ Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
     std::vector<dapx::Deadline> starts(options.timed ? depth : 0);
     if (options.timed)
         result.latencies.reserve(options.count);
-    const std::uint64_t doorbells = endpoint_.send_doorbells();
+    const std::uint64_t doorbells = endpoint_->send_doorbells();
     std::uint64_t posted = 0;
     std::uint64_t done = 0;
     bool more = true;
@@ -188,7 +184,7 @@ Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
             ++posted;
             more = options.count == 0 || posted < options.count;
         }
-        must(endpoint_.submit(), "submit");
+        must(endpoint_->submit(), "submit");
         if (done == posted && !more)
             break;
         // At least one event, and what else is there.
@@ -207,7 +203,7 @@ Stream Connection::stream(const StreamOptions& options, const PostOne& post_one,
     }
     result.time = dapx::Clock::now() - start;
     result.count = done;
-    result.doorbells = endpoint_.send_doorbells() - doorbells;
+    result.doorbells = endpoint_->send_doorbells() - doorbells;
     return result;
 }
 
@@ -232,7 +228,7 @@ bool Connection::await(dapx::Opcode opcode)
 
 void Connection::close()
 {
-    if (!endpoint_.disconnect())
+    if (!endpoint_->disconnect())
         return;
     // The end is an event; what was flushed before it is of no interest.
     while (const auto event =

@@ -72,8 +72,8 @@ public:
     Transfer by_sends()
     {
         return transfer("send", true, [this](std::uint64_t index, dapx::Doorbell when) {
-            return connection_.endpoint().post_send(index, segment(index),
-                                                    dapx::SendFlags::signalled, when);
+            return connection_.endpoint().rc().post_send(index, segment(index),
+                                                         dapx::SendFlags::signalled, when);
         });
     }
 
@@ -82,8 +82,8 @@ public:
         return transfer("RDMA write", false, [this](std::uint64_t index, dapx::Doorbell when) {
             dapx::RemoteAddress remote = connection_.remote();
             remote.addr += index * chunk_;
-            return connection_.endpoint().post_write(index, segment(index), remote,
-                                                     dapx::SendFlags::signalled, when);
+            return connection_.endpoint().rc().post_write(index, segment(index), remote,
+                                                          dapx::SendFlags::signalled, when);
         });
     }
 
@@ -114,7 +114,8 @@ private:
         // The server sees sends arrive; of writes it must be told. The message of one byte comes
         // after them, as all on one connection; empty ones may come before.
         if (!by_sends && !tools::interrupted())
-            must(connection_.endpoint().post_send(0, region_.segment(0, 1), dapx::SendFlags::none),
+            must(connection_.endpoint().rc().post_send(0, region_.segment(0, 1),
+                                                       dapx::SendFlags::none),
                  "post_send");
         const auto report = connection_.await_report();
         if (!report)

@@ -231,7 +231,7 @@ public:
     Sender(const char* device, const dapx::Address& address)
         : Side(device, dapx::Access::local_read), address_(address),
           source_(must(dapx::Address::source_for(device, address))),
-          endpoint_(must(dapx::Endpoint::create_xrc(pd, evd, {.send_depth = depth})))
+          endpoint_(must(dapx::XrcEndpoint::create(pd, evd, {.send_depth = depth})))
     {
     }
 
@@ -320,7 +320,7 @@ private:
 
     dapx::Address address_;
     dapx::Address source_;
-    dapx::Endpoint endpoint_;
+    dapx::XrcEndpoint endpoint_;
     Places places_{};
     std::uint64_t sent_ = 0;
     std::uint32_t connections_ = 0;

@@ -83,7 +83,7 @@ static void receive(const dapx::Pd& pd, const dapx::Address& address, const char
 static bool send(const dapx::Pd& pd, const char* device, const dapx::Address& to, std::string& line)
 {
     dapx::Evd evd = must(dapx::Evd::create(pd.context()));
-    dapx::Endpoint endpoint = must(dapx::Endpoint::create_xrc(pd, evd, {.max_inline = length}));
+    dapx::XrcEndpoint endpoint = must(dapx::XrcEndpoint::create(pd, evd, {.max_inline = length}));
     must(endpoint.connect(to, {.source = must(dapx::Address::source_for(device, to))}));
     dapx::Event event = must(evd.next_of(dapx::EventType::connection));
     std::printf("sender: %s\n", event.describe().c_str());

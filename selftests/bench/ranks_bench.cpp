@@ -73,7 +73,7 @@ struct Process {
                 .min_rnr_timer = min_rnr_timer};
     }
 
-    static void ready_to_send(dapx::Endpoint& endpoint)
+    static void ready_to_send(dapx::EndpointBase& endpoint)
     {
         must(endpoint.qp_ready_to_send(
             {.timeout = timeout, .retry_count = retries, .rnr_retry = retries}));
@@ -155,11 +155,10 @@ public:
         srq_.push_back(must(dapx::Srq::create_xrc(
             domain, pd, evd, {.depth = depth * rank.job->processes, .max_sge = 1})));
         receiver_.push_back(must(dapx::XrcQp::create(domain)));
-        sender_.push_back(
-            must(dapx::Endpoint::create_xrc(pd, evd,
-                                            {.send_depth = depth * rank.job->processes,
-                                             .max_send_sge = 1,
-                                             .max_inline = small_size})));
+        sender_.push_back(must(dapx::XrcEndpoint::create(pd, evd,
+                                                         {.send_depth = depth * rank.job->processes,
+                                                          .max_send_sge = 1,
+                                                          .max_inline = small_size})));
         must(receiver_.front().init(port));
         must(sender_.front().qp_init(port));
         for (unsigned peer = 0; peer < rank.job->processes; ++peer)
@@ -192,7 +191,7 @@ private:
     std::vector<dapx::XrcDomain> domain_;
     std::vector<dapx::Srq> srq_;
     std::vector<dapx::XrcQp> receiver_;
-    std::vector<dapx::Endpoint> sender_;
+    std::vector<dapx::XrcEndpoint> sender_;
 };
 
 /// From each one of the other host one message, and all of one's own sent.

@@ -39,7 +39,7 @@ public:
     XrcEndpoint(XrcDevice& device, Depths depths, Waits = Waits::polling)
         : device_(&device),
           evd_(must(dapx::Evd::create(device.context, {.depth = depths.send + depths.recv}))),
-          endpoint_(must(dapx::Endpoint::create_xrc(
+          endpoint_(must(dapx::XrcEndpoint::create(
               device.pd, evd_,
               {.send_depth = depths.send, .max_send_sge = 1, .max_inline = small_size}))),
           receiver_(must(dapx::XrcQp::create(device.domain)))
@@ -110,7 +110,7 @@ private:
 
     XrcDevice* device_;
     dapx::Evd evd_;
-    dapx::Endpoint endpoint_;
+    dapx::XrcEndpoint endpoint_;
     dapx::XrcQp receiver_;
     std::vector<dapx::Srq> srqs_;
     Address peer_{};

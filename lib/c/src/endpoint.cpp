@@ -21,6 +21,21 @@ std::nullptr_t unknown_flag() noexcept
     return fail(keep(EOPNOTSUPP, "an unknown flag of an endpoint"));
 }
 
+dapxc_ep* make_xrc(const dapxc_pd& pd, const dapxc_evd& request_evd, const dapxc_evd& connect_evd,
+                   const dapxc_xrcd* xrcd, const dapx_ep_attr& attr,
+                   std::uint64_t user_data) noexcept
+{
+    return make<dapxc_ep>(dapx::XrcEndpoint::create(
+        pd.object, {.request = request_evd.object, .connect = connect_evd.object},
+        dapx::detail::from_abi(attr, user_data), object_of(xrcd)));
+}
+
+/// What has receives, and accepts connections; nullptr of XRC.
+dapx::Endpoint* rc_of(dapxc_ep& ep) noexcept
+{
+    return std::get_if<dapx::Endpoint>(&ep.either);
+}
+
 dapx::ConnectOptions options_of(const dapxc_connect_options* options) noexcept
 {
     if (options == nullptr)
@@ -58,6 +73,9 @@ dapxc_ep* dapxc_ep_create(const dapxc_pd* pd, const dapxc_evd* request_evd,
         return fail(invalid());
     if (!known_flags(*attr))
         return unknown_flag();
+    if ((attr->flags & DAPX_EP_XRC) != 0)
+        return srq == nullptr ? make_xrc(*pd, *request_evd, *connect_evd, nullptr, *attr, user_data)
+                              : fail(invalid());
     return make<dapxc_ep>(dapx::Endpoint::create(pd->object,
                                                  {.request = request_evd->object,
                                                   .recv = object_of(recv_evd),
@@ -74,10 +92,7 @@ dapxc_ep* dapxc_ep_create_xrc(const dapxc_pd* pd, const dapxc_evd* request_evd,
         return fail(invalid());
     if (!known_flags(*attr))
         return unknown_flag();
-    return make<dapxc_ep>(dapx::Endpoint::create_xrc(
-        pd->object,
-        {.request = request_evd->object, .recv = nullptr, .connect = connect_evd->object},
-        dapx::detail::from_abi(*attr, user_data), object_of(xrcd)));
+    return make_xrc(*pd, *request_evd, *connect_evd, xrcd, *attr, user_data);
 }
 
 int dapxc_ep_post_send(dapxc_ep* ep, const dapx_send_wr* wr, const void* payload, uint32_t flags)
@@ -99,13 +114,19 @@ int dapxc_ep_post_recv(dapxc_ep* ep, uint64_t wr_id, const dapx_sge* segments, u
 {
     if (ep == nullptr || !valid_bytes(segments, num_sge) || !valid_recv_flags(flags))
         return EINVAL;
-    return errno_of(ep->object.post_recv(wr_id, std::span(segments, num_sge), doorbell_of(flags),
-                                         recv_flags_of(flags)));
+    dapx::Endpoint* rc = rc_of(*ep);
+    if (rc == nullptr)
+        return EINVAL;
+    return errno_of(rc->post_recv(wr_id, std::span(segments, num_sge), doorbell_of(flags),
+                                  recv_flags_of(flags)));
 }
 
 int dapxc_ep_submit_recv(dapxc_ep* ep)
 {
-    return ep != nullptr ? errno_of(ep->object.submit_recv()) : EINVAL;
+    if (ep == nullptr)
+        return EINVAL;
+    dapx::Endpoint* rc = rc_of(*ep);
+    return rc != nullptr ? errno_of(rc->submit_recv()) : 0;
 }
 
 int dapxc_ep_modify_qp(dapxc_ep* ep, const dapx_qp_attr* step)
@@ -142,9 +163,13 @@ int dapxc_ep_accept(dapxc_ep* ep, dapxc_cm* request, uint8_t rnr_retry_count,
 {
     if (ep == nullptr || request == nullptr || !valid_bytes(private_data, private_data_len))
         return invalid();
-    const auto done = ep->object.accept(std::move(request->object),
-                                        {.rnr_retry_count = rnr_retry_count,
-                                         .private_data = bytes(private_data, private_data_len)});
+    dapx::Endpoint* rc = rc_of(*ep);
+    if (rc == nullptr)
+        return keep(EOPNOTSUPP,
+                    "an XRC endpoint accepts no connection; dapxc_xrc_qp_accept() does");
+    const auto done = rc->accept(std::move(request->object),
+                                 {.rnr_retry_count = rnr_retry_count,
+                                  .private_data = bytes(private_data, private_data_len)});
     if (done)
         delete request;
     return errno_of(done);

@@ -16,6 +16,7 @@
 #include <new>
 #include <span>
 #include <utility>
+#include <variant>
 
 struct dapxc_context {
     dapx::Context object;
@@ -36,7 +37,10 @@ struct dapxc_xrcd {
     dapx::XrcDomain object;
 };
 struct dapxc_ep {
-    dapx::Endpoint object;
+    std::variant<dapx::Endpoint, dapx::XrcEndpoint> either;
+    /// What both kinds have.
+    dapx::EndpointBase& object =
+        std::visit([](dapx::EndpointBase& both) -> dapx::EndpointBase& { return both; }, either);
 };
 struct dapxc_cm {
     dapx::CmId object;

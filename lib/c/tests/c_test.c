@@ -396,11 +396,21 @@ static void endpoints(void)
 	CHECK(create.user_data == 3);
 	requests(ep);
 	CHECK(dapxc_ep_post_recv(ep, 1, &segment, 1, 0) == EINVAL);
+	CHECK(dapxc_ep_submit_recv(ep) == 0);
 	CHECK(dapxc_ep_free(ep) == 0);
 	ep = dapxc_ep_create_xrc(pd, evd, evd, NULL, &sizes, 0);
 	fake_last(DAPX_EP_CREATE, &create, sizeof(create));
 	CHECK(create.xrcd == 0);
 	CHECK(dapxc_ep_free(ep) == 0);
+	/* By its flag, too. */
+	attr.flags = DAPX_EP_XRC;
+	ep = dapxc_ep_create(pd, evd, evd, evd, NULL, &attr, 0);
+	fake_last(DAPX_EP_CREATE, &create, sizeof(create));
+	CHECK(create.attr.flags == DAPX_EP_XRC && create.attr.recv_depth == 0);
+	CHECK(create.recv_evd == 0);
+	CHECK(dapxc_ep_post_recv(ep, 1, &segment, 1, 0) == EINVAL);
+	CHECK(dapxc_ep_free(ep) == 0);
+	attr.flags = 0;
 
 	ep = dapxc_ep_create(pd, evd, evd, evd, NULL, &sizes, 4);
 	CHECK(ep);
@@ -457,7 +467,7 @@ static void connections(void)
 	struct dapx_cm_reject reject;
 	struct dapx_cm_bind bind;
 	struct dapx_cm_listen listen;
-	struct dapxc_ep *ep;
+	struct dapxc_ep *ep, *xrc;
 
 	to.sin_addr.s_addr = inet_addr("10.0.0.2");
 	from.sin_addr.s_addr = inet_addr("10.0.0.1");
@@ -507,6 +517,9 @@ static void connections(void)
 	request = dapxc_cm_request(listener, &event);
 	CHECK(request);
 	CHECK(dapxc_cm_handle(request) == event.request.cm);
+	xrc = dapxc_ep_create_xrc(pd, evd, evd, NULL, &sizes, 0);
+	CHECK(dapxc_ep_accept(xrc, request, 7, NULL, 0) == EOPNOTSUPP);
+	CHECK(dapxc_ep_free(xrc) == 0);
 	fake_xrc_request(1);
 	CHECK(dapxc_cm_query(request, &query) == 0);
 	CHECK(query.out_xrc == 1 && query.cm == event.request.cm);

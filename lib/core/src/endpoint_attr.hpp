@@ -9,8 +9,7 @@ namespace dapx::detail {
 [[nodiscard]] inline ::dapx_ep_attr to_abi(const EndpointOptions& options) noexcept
 {
     return {
-        .flags = (options.solicited ? std::uint32_t{DAPX_EP_SOLICITED} : 0) |
-                 (options.xrc ? std::uint32_t{DAPX_EP_XRC} : 0),
+        .flags = options.solicited ? std::uint32_t{DAPX_EP_SOLICITED} : 0,
         .send_depth = options.send_depth,
         .recv_depth = options.recv_depth,
         .max_send_sge = options.max_send_sge,
@@ -33,7 +32,6 @@ namespace dapx::detail {
         .max_rd_atomic = attr.max_rd_atomic,
         .max_dest_rd_atomic = attr.max_dest_rd_atomic,
         .solicited = (attr.flags & DAPX_EP_SOLICITED) != 0,
-        .xrc = (attr.flags & DAPX_EP_XRC) != 0,
         .user_data = user_data,
     };
 }

@@ -76,7 +76,7 @@ TEST_F(TwoContextsTest, Endpoints)
     EXPECT_REFUSED(with(here.evd, here.evd, here.evd, there.evd), DAPX_EP_CREATE);
     const Endpoint::Evds evds{.request = here.evd, .recv = &here.evd, .connect = here.evd};
     EXPECT_REFUSED(Endpoint::create(here.pd, evds, {}, &there.srq), DAPX_EP_CREATE);
-    EXPECT_REFUSED(Endpoint::create_xrc(here.pd, evds, {}, &there.domain), DAPX_EP_CREATE);
+    EXPECT_REFUSED(XrcEndpoint::create(here.pd, evds, {}, &there.domain), DAPX_EP_CREATE);
     EXPECT_TRUE(with(here.evd, here.evd, here.evd, here.evd));
 }
 

@@ -31,7 +31,7 @@ struct XrcTest : ::testing::Test {
     }
 
     /// The module takes the oldest request of @p endpoint.
-    dapx_send_wr take(const Endpoint& endpoint)
+    dapx_send_wr take(const EndpointBase& endpoint)
     {
         dapx_send_wr wr{};
         const FakeModule::Ring& ring = module.send_ring(endpoint.handle());
@@ -119,8 +119,8 @@ TEST_F(XrcTest, DomainInUse)
 
 TEST_F(XrcTest, SendingEndpoint)
 {
-    Endpoint endpoint =
-        Endpoint::create_xrc(pd, {.request = evd, .recv = &evd, .connect = evd}, {}, &domain)
+    XrcEndpoint endpoint =
+        XrcEndpoint::create(pd, {.request = evd, .recv = &evd, .connect = evd}, {}, &domain)
             .value();
     const auto argument = module.last<dapx_ep_create>(DAPX_EP_CREATE);
     EXPECT_EQ(argument.attr.flags, std::uint32_t{DAPX_EP_XRC});
@@ -130,14 +130,8 @@ TEST_F(XrcTest, SendingEndpoint)
     EXPECT_EQ(argument.request_evd, evd.handle());
     EXPECT_EQ(argument.connect_evd, evd.handle());
     EXPECT_EQ(argument.xrcd, domain.handle());
-    const Segment segment{1, 8, 0x1000};
-    EXPECT_EQ(endpoint.post_recv(1, segment), PostResult::bad_request);
-    ASSERT_TRUE(Endpoint::create_xrc(pd, evd));
+    ASSERT_TRUE(XrcEndpoint::create(pd, evd));
     EXPECT_EQ(module.last<dapx_ep_create>(DAPX_EP_CREATE).xrcd, 0U);
-    // By its options alone, too.
-    ASSERT_TRUE(Endpoint::create(pd, evd, {.xrc = true}));
-    EXPECT_EQ(module.last<dapx_ep_create>(DAPX_EP_CREATE).attr.flags, std::uint32_t{DAPX_EP_XRC});
-    EXPECT_EQ(module.last<dapx_ep_create>(DAPX_EP_CREATE).attr.recv_depth, 0U);
     ASSERT_TRUE(Endpoint::create(pd, evd));
     EXPECT_EQ(module.last<dapx_ep_create>(DAPX_EP_CREATE).attr.flags, 0U);
 }
@@ -147,9 +141,9 @@ TEST_F(XrcTest, TooMuchPrivateData)
 {
     const std::array<std::byte, 56> data{};
     const Address peer = Address::parse("10.0.0.2", 7).value();
-    Endpoint endpoint = Endpoint::create_xrc(pd, evd).value();
+    XrcEndpoint endpoint = XrcEndpoint::create(pd, evd).value();
     Endpoint plain = Endpoint::create(pd, evd).value();
-    const auto connect = [&](Endpoint& by, std::size_t size) {
+    const auto connect = [&](EndpointBase& by, std::size_t size) {
         module.fail_next(DAPX_EP_CONNECT, EINVAL);
         return by.connect(peer, {.private_data = std::span(data).first(size)}).error().message();
     };
@@ -174,7 +168,7 @@ TEST_F(XrcTest, TooMuchPrivateData)
 
 TEST_F(XrcTest, EachOperationNamesAQueue)
 {
-    Endpoint endpoint = Endpoint::create_xrc(pd, evd, {.max_send_sge = 2}).value();
+    XrcEndpoint endpoint = XrcEndpoint::create(pd, evd, {.max_send_sge = 2}).value();
     module.set_state(endpoint.handle(), DAPX_EP_CONNECTED);
     const Segment segment{1, 8, 0x1000};
     const std::span one(&segment, 1);
@@ -197,14 +191,29 @@ TEST_F(XrcTest, EachOperationNamesAQueue)
     expect(endpoint.to(19).post_compare_swap(1, segment, remote, 1, 2), DAPX_OP_COMPARE_SWAP, 19);
     expect(endpoint.to(0xffffff).post_fetch_add(1, segment, remote, 1), DAPX_OP_FETCH_ADD,
            0xffffff);
-    // It is of one request, not of the endpoint.
-    expect(endpoint.post_send(1, segment), DAPX_OP_SEND, 0);
 }
+
+template <class T>
+concept Posts = requires(T& to, const Segment& segment) { to.post_send(1, segment); };
+template <class T>
+concept Receives =
+    requires(T& endpoint, const Segment& segment) { endpoint.post_recv(1, segment); };
+template <class T>
+concept Accepts = requires(T& endpoint, CmId& request) { endpoint.accept(std::move(request)); };
+template <class T>
+concept NamesQueues = requires(T& endpoint) { endpoint.to(1); };
+
+// A request by XRC that names no queue, or one by RC that names one, does not compile.
+static_assert(Posts<Endpoint> && Receives<Endpoint> && Accepts<Endpoint> && !NamesQueues<Endpoint>);
+static_assert(!Posts<XrcEndpoint> && !Receives<XrcEndpoint> && !Accepts<XrcEndpoint>);
+static_assert(NamesQueues<XrcEndpoint> && Posts<SrqTarget> && !Receives<SrqTarget>);
+static_assert(!Posts<EndpointBase> && !std::is_constructible_v<EndpointBase, XrcEndpoint>);
+static_assert(!std::is_constructible_v<Endpoint, XrcEndpoint>);
 
 TEST_F(XrcTest, RequestsInTheFormOfTheAbi)
 {
-    Endpoint endpoint =
-        Endpoint::create_xrc(pd, evd, {.max_send_sge = 2, .max_inline = 16}).value();
+    XrcEndpoint endpoint =
+        XrcEndpoint::create(pd, evd, {.max_send_sge = 2, .max_inline = 16}).value();
     module.set_state(endpoint.handle(), DAPX_EP_CONNECTED);
     const std::array<Segment, 3> segments = {Segment{1, 8, 0x1000}, Segment{2, 9, 0x2000}};
     dapx_send_wr wr{};

@@ -23,6 +23,14 @@ EndpointQp::EndpointQp(Pd& domain, const ibv_qp_init_attr_ex& attr, RdmaId* cm) 
     qp_base.srq = rc ? attr.srq : nullptr;
 }
 
+template <class T> int EndpointQp::take(core::Result<T> made) noexcept
+{
+    if (!made)
+        return made.error().code();
+    core_ = &endpoint_.emplace<T>(std::move(*made));
+    return 0;
+}
+
 int EndpointQp::init(ibv_qp_cap& cap, std::uint64_t send_ops) noexcept
 {
     const bool receives = !is_xrc() && qp_base.srq == nullptr && cap.max_recv_wr != 0;
@@ -54,18 +62,16 @@ int EndpointQp::init(ibv_qp_cap& cap, std::uint64_t send_ops) noexcept
     if (is_xrc())
         if (const int error = domain.enable_xrc())
             return error;
-    auto made = is_xrc() ? core::Endpoint::create_xrc(domain.core(), evds, options)
-                         : core::Endpoint::create(
-                               domain.core(), evds, options,
-                               qp_base.srq != nullptr ? &Srq::of(qp_base.srq)->core() : nullptr);
-    if (!made)
-        return made.error().code();
-    core_ = std::move(*made);
+    const core::Srq* srq = qp_base.srq != nullptr ? &Srq::of(qp_base.srq)->core() : nullptr;
+    if (const int error = is_xrc()
+                              ? take(core::XrcEndpoint::create(domain.core(), evds, options))
+                              : take(core::Endpoint::create(domain.core(), evds, options, srq)))
+        return error;
     qp_base.handle = core_->handle();
     qp_base.qp_num = core_->qp_num();
     cap_ = {
         .max_send_wr = core_->send_depth(),
-        .max_recv_wr = core_->recv_depth(),
+        .max_recv_wr = is_xrc() ? 0 : rc()->recv_depth(),
         .max_send_sge = options.max_send_sge,
         .max_recv_sge = options.max_recv_sge,
         .max_inline_data = options.max_inline,
@@ -196,9 +202,11 @@ int EndpointQp::connect(const core::CmId& id, const core::ConnectOptions& option
 int EndpointQp::accept(core::CmId&& request, const core::AcceptOptions& options,
                        RdAtomic rd_atomic) noexcept
 {
+    if (rc() == nullptr)
+        return EOPNOTSUPP;
     if (auto done = core_->modify({.rd_atomic = rd_atomic}); !done)
         return done.error().code();
-    auto done = core_->accept(std::move(request), options);
+    auto done = rc()->accept(std::move(request), options);
     return done ? 0 : done.error().code();
 }
 
@@ -307,11 +315,13 @@ int EndpointQp::post_send(ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept
 int EndpointQp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept
 {
     const std::lock_guard guard(recv_lock_);
-    if (core_->recv_depth() == 0 || current_state() == IBV_QPS_RESET) {
+    core::Endpoint* receiver = rc();
+    if (receiver == nullptr || receiver->recv_depth() == 0 || current_state() == IBV_QPS_RESET) {
         *bad_wr = wr;
         return EINVAL;
     }
-    return post_receives(*core_, wr, bad_wr, [this]() noexcept { return core_->submit_recv(); });
+    return post_receives(*receiver, wr, bad_wr,
+                         [receiver]() noexcept { return receiver->submit_recv(); });
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept

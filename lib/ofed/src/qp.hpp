@@ -8,6 +8,8 @@
 #include "srq.hpp"
 #include "xrcd.hpp"
 
+#include <variant>
+
 namespace dapx::verbs {
 
 class RdmaEvent;
@@ -133,6 +135,9 @@ private:
 
     [[nodiscard]] bool is_xrc() const noexcept { return qp_base.qp_type == IBV_QPT_XRC_SEND; }
     [[nodiscard]] int post_one(const ibv_send_wr& wr) noexcept;
+    /// RC: what has receives, and accepts connections; nullptr of XRC.
+    [[nodiscard]] core::Endpoint* rc() noexcept { return std::get_if<core::Endpoint>(&endpoint_); }
+    template <class T> [[nodiscard]] int take(core::Result<T> made) noexcept;
     [[nodiscard]] int renew() noexcept;
     void drop_completions() noexcept;
 
@@ -142,8 +147,9 @@ private:
     std::atomic<bool> initialised_ = false; ///< took the step to INIT
     std::mutex send_lock_;
     std::mutex recv_lock_;
-    Late<core::Endpoint> core_;
-    SendBuilder builder_; ///< with the lock of sends
+    std::variant<std::monostate, core::Endpoint, core::XrcEndpoint> endpoint_; ///< set by init()
+    core::EndpointBase* core_ = nullptr; ///< the same: what both kinds have
+    SendBuilder builder_;                ///< with the lock of sends
 };
 
 /// ibv_send_flags as the module has them.

@@ -91,7 +91,7 @@ void SendBuilder::fail(int error) noexcept
         error_ = error;
 }
 
-int SendBuilder::post(dapx::Endpoint& endpoint) const noexcept
+int SendBuilder::post(dapx::EndpointBase& endpoint) const noexcept
 {
     if (error_ != 0)
         return error_;

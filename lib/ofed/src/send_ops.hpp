@@ -3,7 +3,7 @@
 
 #include "verbs_abi.hpp"
 
-#include <dapx/endpoint.hpp>
+#include <dapx/endpoint_base.hpp>
 
 #include <cstddef>
 #include <span>
@@ -28,7 +28,7 @@ public:
     void fail(int error) noexcept;
 
     /// 0 or an errno.
-    [[nodiscard]] int post(dapx::Endpoint& endpoint) const noexcept;
+    [[nodiscard]] int post(dapx::EndpointBase& endpoint) const noexcept;
 
 private:
     [[nodiscard]] ::dapx_send_wr header(std::size_t at) const noexcept;

@@ -324,7 +324,10 @@ DAPXC_API int dapxc_ep_connect(struct dapxc_ep *ep, const struct sockaddr *desti
 /* The same by a CM id whose route is resolved, and which is freed after the endpoint. */
 DAPXC_API int dapxc_ep_connect_cm(struct dapxc_ep *ep, const struct dapxc_cm *cm,
 				  const struct dapxc_connect_options *options);
-/* Says yes to a request, which is gone with 0. EPROTO: it is of an endpoint of XRC. */
+/*
+ * Accepts a request, which is gone with 0. EPROTO: it is of an endpoint of XRC. EOPNOTSUPP: @ep is
+ * one.
+ */
 DAPXC_API int dapxc_ep_accept(struct dapxc_ep *ep, struct dapxc_cm *request,
 			      uint8_t rnr_retry_count, const void *private_data,
 			      size_t private_data_len);

@@ -8,6 +8,7 @@
 #include <dapx/context.hpp>
 #include <dapx/device_list.hpp>
 #include <dapx/endpoint.hpp>
+#include <dapx/endpoint_base.hpp>
 #include <dapx/endpoint_options.hpp>
 #include <dapx/error.hpp>
 #include <dapx/evd.hpp>
@@ -30,4 +31,5 @@
 #include <dapx/srq.hpp>
 #include <dapx/xrc_domain.hpp>
 #include <dapx/xrc_domain_list.hpp>
+#include <dapx/xrc_endpoint.hpp>
 #include <dapx/xrc_qp.hpp>

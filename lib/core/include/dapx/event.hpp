@@ -179,7 +179,7 @@ public:
         return is_xrc() ? raw_.completion.qp_num : 0;
     }
 
-    /// Connection event: what happened. The peer's private data: Endpoint::query().
+    /// Connection event: what happened. The peer's private data: EndpointBase::query().
     [[nodiscard]] Connection connection() const noexcept
     {
         return Connection{raw_.connection.what};

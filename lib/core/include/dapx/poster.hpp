@@ -34,8 +34,8 @@ struct Request {
 };
 } // namespace detail
 
-/// The operations of an endpoint, on Endpoint itself and on Endpoint::to(), which say what else
-/// there is to know: order, completions, threads.
+/// The operations of an endpoint, of an Endpoint, and of XrcEndpoint::to(): of the queue that it names. EndpointBase says what
+/// else there is to know: order, completions, threads.
 template <class Derived> class Poster {
 public:
     /// Posts a message. @p segments: at most max_send_sge, together at most max_msg_size bytes;

@@ -79,7 +79,7 @@ public:
     /// Errors: ENOENT, EIO. Source: DAPX_SRQ_QUERY.
     [[nodiscard]] Result<SrqInfo> query() const noexcept;
 
-    /// XRC: its number, 24 bits, by which peers name it (Endpoint::to()); the device has no other
+    /// XRC: its number, 24 bits, by which peers name it (XrcEndpoint::to()); the device has no other
     /// of this number. 0 for a plain one.
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 

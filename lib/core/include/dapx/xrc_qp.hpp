@@ -26,7 +26,7 @@ struct XrcQpInfo {
 };
 
 /// A registration with an XRC receive queue pair: the receiving end of a connection with one
-/// endpoint made by Endpoint::create_xrc(), for all shared receive queues of its domain.
+/// XrcEndpoint, for all shared receive queues of its domain.
 ///
 /// The queue pair belongs to the domain, not to this process: whoever has the domain open can
 /// register with it by its number, and it lives until the last registration ends, by free(), by
@@ -72,7 +72,7 @@ public:
 
     /// Says yes to a request with CmInfo::xrc. What becomes of it the events tell. On success
     /// @p request is empty.
-    /// @param private_data for the peer, which has them in Endpoint::query(); at most
+    /// @param private_data for the peer, which has them in XrcEndpoint::query(); at most
     ///                     DeviceAttributes::max_xrc_accept_data bytes, 188.
     /// Errors: EPROTO (a request that is not of XRC), EBADFD (not its first step; no request),
     /// EINVAL (too much data), ENOENT, EIO. Source: DAPX_XRC_QP_ACCEPT.
