@@ -135,6 +135,31 @@ const Address* best_source(std::span<const LocalAddress> addresses,
     return best != nullptr ? &best->address : nullptr;
 }
 
+Result<std::vector<Address>> addresses_of_device(const std::string& device,
+                                                 const std::string& sysfs) noexcept
+{
+    const auto interfaces = interfaces_of(device, sysfs);
+    if (!interfaces)
+        return std::unexpected(interfaces.error());
+    return Address::of_interfaces(*interfaces);
+}
+
+Result<Address> source_for(const std::string& device, const Address& destination,
+                           const std::string& sysfs) noexcept
+{
+    const auto interfaces = interfaces_of(device, sysfs);
+    if (!interfaces)
+        return std::unexpected(interfaces.error());
+    const auto addresses = local_addresses(*interfaces);
+    if (const Address* found = best_source(addresses, destination); found != nullptr)
+        return *found;
+    const char* kind = destination.family() == AF_INET6 ? "IPv6" : "IPv4";
+    return std::unexpected(Error(
+        EADDRNOTAVAIL, "getifaddrs",
+        "RDMA device " + device + " has no " + kind + " address from which " + destination.host() +
+            " can be reached; give its network interface one with 'ip addr add', or name a source"));
+}
+
 } // namespace detail
 
 Address::Address(const ::sockaddr& address) noexcept
@@ -183,13 +208,9 @@ Address Address::any(int family, std::uint16_t port) noexcept
     return address.with_port(port);
 }
 
-Result<std::vector<Address>> Address::of_device(const std::string& device,
-                                                const std::string& sysfs) noexcept
+Result<std::vector<Address>> Address::of_device(const std::string& device) noexcept
 {
-    const auto interfaces = interfaces_of(device, sysfs);
-    if (!interfaces)
-        return std::unexpected(interfaces.error());
-    return of_interfaces(*interfaces);
+    return detail::addresses_of_device(device, "/sys");
 }
 
 std::vector<Address> Address::of_interfaces(const std::vector<std::string>& names) noexcept
@@ -200,20 +221,9 @@ std::vector<Address> Address::of_interfaces(const std::vector<std::string>& name
     return addresses;
 }
 
-Result<Address> Address::source_for(const std::string& device, const Address& destination,
-                                    const std::string& sysfs) noexcept
+Result<Address> Address::source_for(const std::string& device, const Address& destination) noexcept
 {
-    const auto interfaces = interfaces_of(device, sysfs);
-    if (!interfaces)
-        return std::unexpected(interfaces.error());
-    const auto addresses = local_addresses(*interfaces);
-    if (const Address* found = detail::best_source(addresses, destination); found != nullptr)
-        return *found;
-    const char* kind = destination.family() == AF_INET6 ? "IPv6" : "IPv4";
-    return std::unexpected(Error(
-        EADDRNOTAVAIL, "getifaddrs",
-        "RDMA device " + device + " has no " + kind + " address from which " + destination.host() +
-            " can be reached; give its network interface one with 'ip addr add', or name a source"));
+    return detail::source_for(device, destination, "/sys");
 }
 
 std::uint16_t Address::port() const noexcept

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <dapx/dapx.h>
-#include <dapx/evd.hpp>
+#include <dapx/deadline.hpp>
 
 #include <chrono>
 #include <cstdint>

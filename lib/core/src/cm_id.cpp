@@ -9,6 +9,7 @@
 #include "sockaddr.hpp"
 
 #include <dapx/endpoint.hpp>
+#include <dapx/evd.hpp>
 
 #include <cerrno>
 
@@ -22,7 +23,7 @@ Result<CmId> CmId::create(const Evd& evd, std::uint64_t user_data) noexcept
     argument.user_data = user_data;
     if (auto done = detail::command(context.fd(), argument, "cannot make a CM id"); !done)
         return std::unexpected(std::move(done).error());
-    return CmId(context.device(), argument.out_cm);
+    return CmId(device_of(context), argument.out_cm);
 }
 
 Result<CmId> CmId::request(CmId& listener, const Event& event) noexcept

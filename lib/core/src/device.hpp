@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
-#include <dapx/owner.hpp>
+#include <dapx/detail/owner.hpp>
 
 #include <unistd.h>
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <dapx/device_list.hpp>
 
+#include "devices.hpp"
 #include "rdma_netlink.hpp"
+#include "source.hpp"
 #include "sysfs.hpp"
+
+#include <dapx/context.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -49,26 +53,31 @@ DeviceInfo read_device(const std::string& name, const std::string& sysfs) noexce
     device.transport =
         transport(detail::read_line(path + "/node_type"),
                   device.ports.empty() ? std::string() : device.ports.front().link_layer);
-    if (auto addresses = Address::of_device(name, sysfs))
+    if (auto addresses = detail::addresses_of_device(name, sysfs))
         device.addresses = std::move(*addresses);
     return device;
 }
 
 } // namespace
 
-DeviceList DeviceList::read(const std::string& sysfs, const char* node) noexcept
+std::vector<DeviceInfo> detail::read_devices(const std::string& sysfs, const char* node) noexcept
 {
-    DeviceList list;
-    for (const std::string& name : detail::device_names(sysfs)) {
+    std::vector<DeviceInfo> devices;
+    for (const std::string& name : device_names(sysfs)) {
         DeviceInfo device = read_device(name, sysfs);
         // The module's word counts, so it is asked, with a context that is closed at once.
         const auto context = Context::open(name, node);
         device.usable = context.has_value();
         if (!context)
             device.reason = context.error().message();
-        list.devices_.push_back(std::move(device));
+        devices.push_back(std::move(device));
     }
-    return list;
+    return devices;
+}
+
+DeviceList DeviceList::read() noexcept
+{
+    return DeviceList(detail::read_devices("/sys", Context::default_node));
 }
 
 Result<std::string> DeviceList::only_usable() const noexcept

@@ -7,6 +7,7 @@
 #include "private_data.hpp"
 
 #include <dapx/cm_id.hpp>
+#include <dapx/evd.hpp>
 #include <dapx/pd.hpp>
 #include <dapx/srq.hpp>
 
@@ -23,7 +24,7 @@ Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const Endpoint
     const auto made = issue_create(pd, evds, sizes, 0, srq, nullptr);
     if (!made)
         return std::unexpected(made.error());
-    Endpoint endpoint(pd.context().device(), made->out_ep, made->out_qp_num, false);
+    Endpoint endpoint(device_of(pd.context()), made->out_ep, made->out_qp_num, false);
     if (auto done =
             endpoint.map(made->out_send_ring, made->out_recv_ring, made->out_state_off, sizes);
         !done)
@@ -37,7 +38,7 @@ Result<Endpoint> Endpoint::adopt(const Context& context, std::uint32_t handle) n
     argument.ep = handle;
     if (auto done = detail::command(context.fd(), argument, "cannot take over the endpoint"); !done)
         return std::unexpected(std::move(done).error());
-    Endpoint endpoint(context.device(), handle, argument.out_qp_num, false);
+    Endpoint endpoint(device_of(context), handle, argument.out_qp_num, false);
     if (auto done = endpoint.map(argument.out_send_ring, argument.out_recv_ring,
                                  argument.out_state_off, detail::from_abi(argument.out_attr, 0));
         !done)

@@ -11,6 +11,7 @@
 #include "sockaddr.hpp"
 
 #include <dapx/cm_id.hpp>
+#include <dapx/evd.hpp>
 #include <dapx/pd.hpp>
 #include <dapx/srq.hpp>
 #include <dapx/xrc_domain.hpp>
@@ -96,16 +97,16 @@ Result<void> EndpointBase::map(const ::dapx_ring_layout& send, const ::dapx_ring
         if (auto done = detail::check_layout(both, recv_entry); !done)
             return done;
     }
-    auto mapping = Mapping::create(fd(), send.mmap_offset, send.mmap_size);
+    auto mapping = detail::Mapping::create(fd(), send.mmap_offset, send.mmap_size);
     if (!mapping)
         return std::unexpected(std::move(mapping).error());
     std::byte* base = mapping->base();
     const detail::Owner owner = mapping->owner();
     mapping_ = std::move(*mapping);
-    send_ring_ = WorkRing(base, send, owner);
+    send_ring_ = detail::WorkRing(base, send, owner);
     if (recv.depth != 0)
-        recv_queue_ =
-            ReceiveQueue(WorkRing(base, recv, owner), fd(), handle(), options.max_recv_sge);
+        recv_queue_ = detail::ReceiveQueue(detail::WorkRing(base, recv, owner), fd(), handle(),
+                                           options.max_recv_sge);
     state_ = reinterpret_cast<const std::uint32_t*>(base + state_off);
     fd_ = fd();
     max_send_sge_ = options.max_send_sge;

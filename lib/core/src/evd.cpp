@@ -5,7 +5,7 @@
 #include "ioctl.hpp"
 #include "layout.hpp"
 
-#include <dapx/receive_queue.hpp>
+#include <dapx/detail/receive_queue.hpp>
 
 #include <bit>
 #include <cerrno>
@@ -36,20 +36,21 @@ Result<Evd> Evd::create(const Context& context, const Options& options) noexcept
     if (auto done = detail::command(context.fd(), argument, "cannot make an event dispatcher");
         !done)
         return std::unexpected(std::move(done).error());
-    Evd evd(context.device(), argument.out_evd);
+    Evd evd(device_of(context), argument.out_evd);
     if (auto done = evd.map(argument.out_ring); !done)
         return std::unexpected(std::move(done).error());
     return evd;
 }
 
-Result<void> Evd::map(const ::dapx_ring_layout& layout, Mapping&& place) noexcept
+Result<void> Evd::map(const ::dapx_ring_layout& layout, detail::Mapping&& place) noexcept
 {
     if (auto done = detail::check_layout(layout, sizeof(::dapx_event)); !done)
         return done;
-    auto mapping = Mapping::create_at(std::move(place), fd(), layout.mmap_offset, layout.mmap_size);
+    auto mapping =
+        detail::Mapping::create_at(std::move(place), fd(), layout.mmap_offset, layout.mmap_size);
     if (!mapping)
         return std::unexpected(std::move(mapping).error());
-    ring_ = EventRing(mapping->base(), layout, mapping->owner());
+    ring_ = detail::EventRing(mapping->base(), layout, mapping->owner());
     mapping_ = std::move(*mapping);
     entries_off_ = layout.entries_off;
     return {};
@@ -116,7 +117,7 @@ Result<void> Evd::resize(std::uint32_t depth) noexcept
     argument.evd = handle();
     argument.depth = depth;
     // Addresses first: once the module has switched, events go to the new ring.
-    auto place = Mapping::reserve(ring_size(entries_off_, depth));
+    auto place = detail::Mapping::reserve(ring_size(entries_off_, depth));
     if (!place)
         return std::unexpected(std::move(place).error());
     if (auto done = detail::command(fd(), argument, "cannot resize the event dispatcher"); !done)
@@ -138,7 +139,7 @@ Result<void> Evd::post(std::array<std::uint64_t, 2> data) noexcept
 
 void Evd::fetch_backlog() noexcept
 {
-    barrier::count(&doorbells_);
+    detail::barrier::count(&doorbells_);
     ask_for_events();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "ioctl.hpp"
 
-#include <dapx/receive_queue.hpp>
+#include <dapx/detail/receive_queue.hpp>
 
 #include <cerrno>
 

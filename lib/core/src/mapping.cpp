@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-#include <dapx/mapping.hpp>
+#include <dapx/detail/mapping.hpp>
 
 #include "explain.hpp"
 
@@ -7,7 +7,7 @@
 
 #include <sys/mman.h>
 
-namespace dapx {
+namespace dapx::detail {
 
 Mapping::~Mapping()
 {
@@ -43,12 +43,12 @@ Result<Mapping> Mapping::create_at(Mapping&& place, int fd, std::uint64_t offset
 Result<Mapping> Mapping::map(void* address, std::size_t size, int protection, int flags, int fd,
                              std::uint64_t offset) noexcept
 {
-    const auto owner = detail::Owner::current();
+    const auto owner = Owner::current();
     if (!owner)
         return std::unexpected(owner.error());
     void* base = ::mmap(address, size, protection, flags, fd, static_cast<off_t>(offset));
     if (base == MAP_FAILED)
-        return std::unexpected(detail::explain_system(errno, "mmap", "cannot map a ring"));
+        return std::unexpected(explain_system(errno, "mmap", "cannot map a ring"));
     Mapping mapping;
     mapping.base_ = static_cast<std::byte*>(base);
     mapping.size_ = size;
@@ -56,4 +56,4 @@ Result<Mapping> Mapping::map(void* address, std::size_t size, int protection, in
     return mapping;
 }
 
-} // namespace dapx
+} // namespace dapx::detail

@@ -3,6 +3,8 @@
 
 #include "ioctl.hpp"
 
+#include <dapx/pd.hpp>
+
 namespace dapx {
 
 Result<MemoryRegion> MemoryRegion::create(const Pd& pd, const void* addr, std::size_t length,
@@ -19,7 +21,7 @@ Result<MemoryRegion> MemoryRegion::create(const Pd& pd, const void* addr, std::s
     argument.user_data = user_data;
     if (const int error = detail::command(context.fd(), argument); error != 0)
         return std::unexpected(detail::explain_mr(error, length, has(flags, RegionFlags::xrc)));
-    return MemoryRegion(context.device(), argument.out_mr, argument.out_rkey, argument.addr,
+    return MemoryRegion(device_of(context), argument.out_mr, argument.out_rkey, argument.addr,
                         length);
 }
 

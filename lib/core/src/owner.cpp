@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-#include <dapx/owner.hpp>
+#include <dapx/detail/owner.hpp>
 
 #include "explain.hpp"
 

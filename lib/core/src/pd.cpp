@@ -12,7 +12,7 @@ Result<Pd> Pd::create(const Context& context, std::uint64_t user_data) noexcept
     if (auto done = detail::command(context.fd(), argument, "cannot make a protection domain");
         !done)
         return std::unexpected(std::move(done).error());
-    return Pd(context.device(), ObjectType::pd, argument.out_pd);
+    return Pd(device_of(context), ObjectType::pd, argument.out_pd);
 }
 
 } // namespace dapx

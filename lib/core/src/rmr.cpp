@@ -4,6 +4,9 @@
 #include "ioctl.hpp"
 #include "one_context.hpp"
 
+#include <dapx/endpoint.hpp>
+#include <dapx/pd.hpp>
+
 namespace dapx {
 
 namespace {
@@ -38,7 +41,7 @@ Result<Rmr> Rmr::create(const Pd& pd, std::uint64_t user_data) noexcept
     if (auto done = detail::command(context.fd(), argument, "cannot make a remote memory region");
         !done)
         return std::unexpected(std::move(done).error());
-    return Rmr(context.device(), argument.out_rmr);
+    return Rmr(device_of(context), argument.out_rmr);
 }
 
 Result<RemoteAddress> Rmr::bind(Endpoint& endpoint, std::uint64_t wr_id, const MemoryRegion& region,

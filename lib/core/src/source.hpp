@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// Which of several addresses to connect from.
+// Addresses of a device, and which of them to connect from.
 #pragma once
 
 #include <dapx/address.hpp>
 
 #include <span>
+#include <string>
+#include <vector>
 
 namespace dapx::detail {
 
@@ -22,5 +24,13 @@ struct LocalAddress {
 /// nullptr if none fits.
 [[nodiscard]] const Address* best_source(std::span<const LocalAddress> addresses,
                                          const Address& destination) noexcept;
+
+/// As Address::of_device(). @p sysfs: where it is mounted; tests have one of their own.
+[[nodiscard]] Result<std::vector<Address>> addresses_of_device(const std::string& device,
+                                                               const std::string& sysfs) noexcept;
+
+/// As Address::source_for().
+[[nodiscard]] Result<Address> source_for(const std::string& device, const Address& destination,
+                                         const std::string& sysfs) noexcept;
 
 } // namespace dapx::detail

@@ -5,6 +5,10 @@
 #include "layout.hpp"
 #include "one_context.hpp"
 
+#include <dapx/evd.hpp>
+#include <dapx/pd.hpp>
+#include <dapx/xrc_domain.hpp>
+
 namespace dapx {
 
 Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd) noexcept
@@ -37,17 +41,17 @@ Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd, co
     if (auto done = detail::command(context.fd(), argument, "cannot make a shared receive queue");
         !done)
         return std::unexpected(std::move(done).error());
-    Srq srq(context.device(), argument.out_srq);
+    Srq srq(device_of(context), argument.out_srq);
     const ::dapx_ring_layout& layout = argument.out_ring;
     const std::size_t entry = sizeof(::dapx_recv_wr) + options.max_sge * sizeof(::dapx_sge);
     if (auto done = detail::check_layout(layout, entry); !done)
         return std::unexpected(std::move(done).error());
-    auto mapping = Mapping::create(context.fd(), layout.mmap_offset, layout.mmap_size);
+    auto mapping = detail::Mapping::create(context.fd(), layout.mmap_offset, layout.mmap_size);
     if (!mapping)
         return std::unexpected(std::move(mapping).error());
     srq.mapping_ = std::move(*mapping);
-    const WorkRing ring(srq.mapping_.base(), layout, srq.mapping_.owner());
-    srq.queue_ = ReceiveQueue(ring, context.fd(), srq.handle(), options.max_sge);
+    const detail::WorkRing ring(srq.mapping_.base(), layout, srq.mapping_.owner());
+    srq.queue_ = detail::ReceiveQueue(ring, context.fd(), srq.handle(), options.max_sge);
     srq.number_ = argument.out_srq_num;
     return srq;
 }

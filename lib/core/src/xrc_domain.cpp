@@ -25,7 +25,7 @@ Result<XrcDomain> XrcDomain::open(const Context& context, int fd, int oflag,
         argument.flags |= DAPX_XRCD_EXCL;
     if (const int error = detail::command(context.fd(), argument); error != 0)
         return std::unexpected(detail::explain_xrcd(error));
-    return XrcDomain(context.device(), argument.out_xrcd);
+    return XrcDomain(device_of(context), argument.out_xrcd);
 }
 
 Result<XrcDomain::Joined> XrcDomain::join(const Context& context, int fd,

@@ -6,6 +6,10 @@
 #include "private_data.hpp"
 #include "qp_step.hpp"
 
+#include <dapx/cm_id.hpp>
+#include <dapx/evd.hpp>
+#include <dapx/xrc_domain.hpp>
+
 namespace dapx {
 
 namespace {
@@ -83,7 +87,7 @@ Result<XrcQp> XrcQp::create(const XrcDomain& domain, const Evd* evd,
             detail::command(context.fd(), argument, "cannot make an XRC receive queue pair");
         !done)
         return std::unexpected(std::move(done).error());
-    return XrcQp(context.device(), argument.out_xrc_qp, domain.handle(), argument.out_qp_num);
+    return XrcQp(device_of(context), argument.out_xrc_qp, domain.handle(), argument.out_qp_num);
 }
 
 Result<XrcQp> XrcQp::register_with(const XrcDomain& domain, std::uint32_t qp_num, const Evd* evd,
@@ -103,7 +107,7 @@ Result<XrcQp> XrcQp::register_with(const XrcDomain& domain, std::uint32_t qp_num
             command(context.fd(), argument, domain.handle(), qp_num, "cannot register with");
         !done)
         return std::unexpected(std::move(done).error());
-    return XrcQp(context.device(), argument.out_xrc_qp, domain.handle(), qp_num);
+    return XrcQp(device_of(context), argument.out_xrc_qp, domain.handle(), qp_num);
 }
 
 Result<void> XrcQp::init(std::uint8_t port, std::uint16_t pkey_index) noexcept

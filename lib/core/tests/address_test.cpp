@@ -87,24 +87,24 @@ TEST(Address, OfDevice)
 {
     FakeSysfs sysfs;
     sysfs.rxe("rxe0", "lo");
-    const auto addresses = Address::of_device("rxe0", sysfs.path());
+    const auto addresses = detail::addresses_of_device("rxe0", sysfs.path());
     ASSERT_TRUE(addresses);
     ASSERT_FALSE(addresses->empty());
     EXPECT_EQ(addresses->front().host(), "127.0.0.1");
-    EXPECT_EQ(Address::of_device("rxe1", sysfs.path()).error().code(), ENODEV);
+    EXPECT_EQ(detail::addresses_of_device("rxe1", sysfs.path()).error().code(), ENODEV);
     sysfs.rxe("rxe2", "no-such-interface");
-    EXPECT_TRUE(Address::of_device("rxe2", sysfs.path())->empty());
+    EXPECT_TRUE(detail::addresses_of_device("rxe2", sysfs.path())->empty());
 }
 
 TEST(Address, SourceFitsTheDestination)
 {
     FakeSysfs sysfs;
     sysfs.rxe("rxe0", "lo");
-    const auto source = Address::source_for("rxe0", *Address::parse("10.0.0.2", 7), sysfs.path());
+    const auto source = detail::source_for("rxe0", *Address::parse("10.0.0.2", 7), sysfs.path());
     ASSERT_TRUE(source) << source.error().message();
     EXPECT_EQ(source->host(), "127.0.0.1");
     EXPECT_EQ(source->port(), 0);
-    const auto none = Address::source_for("rxe0", *Address::parse("fe80::9", 7), sysfs.path());
+    const auto none = detail::source_for("rxe0", *Address::parse("fe80::9", 7), sysfs.path());
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code(), EADDRNOTAVAIL);
     EXPECT_NE(none.error().message().find("no IPv6 address"), std::string::npos);

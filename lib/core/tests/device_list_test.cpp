@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "devices.hpp"
 #include "fake_module.hpp"
 #include "fake_sysfs.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 TEST(DeviceList, EmptyWithoutDevices)
 {
     const FakeSysfs sysfs;
-    const DeviceList list = DeviceList::read(sysfs.path(), "/nonexistent/dapx");
+    const DeviceList list(detail::read_devices(sysfs.path(), "/nonexistent/dapx"));
     EXPECT_TRUE(list.devices().empty());
     const auto only = list.only_usable();
     ASSERT_FALSE(only);
@@ -26,7 +27,7 @@ TEST(DeviceList, WithoutTheModuleNoneIsUsable)
 {
     FakeSysfs sysfs;
     sysfs.rxe("rxe0", "lo");
-    const DeviceList list = DeviceList::read(sysfs.path(), "/nonexistent/dapx");
+    const DeviceList list(detail::read_devices(sysfs.path(), "/nonexistent/dapx"));
     ASSERT_EQ(list.devices().size(), 1U);
     EXPECT_FALSE(list.devices()[0].usable);
     EXPECT_NE(list.devices()[0].reason.find("not loaded"), std::string::npos);
@@ -45,7 +46,7 @@ TEST(DeviceList, ReadsWhatSysfsTells)
     sysfs.file("class/infiniband/siw0/ports/1/gids/0", "0242:ac11:0002:0000:0000:0000:0000:0000\n");
     sysfs.file("class/net/eth7/address", "02:42:ac:11:00:02\n");
 
-    const DeviceList list = DeviceList::read(sysfs.path(), module.node());
+    const DeviceList list(detail::read_devices(sysfs.path(), module.node()));
     ASSERT_EQ(list.devices().size(), 3U);
     const DeviceInfo& mlx = list.devices()[0];
     EXPECT_EQ(mlx.name, "mlx5_0");
@@ -73,7 +74,7 @@ TEST(DeviceList, SeveralUsableAreNamed)
     FakeSysfs sysfs;
     sysfs.rxe("rxe0", "lo");
     sysfs.rxe("rxe1", "lo");
-    const auto only = DeviceList::read(sysfs.path(), module.node()).only_usable();
+    const auto only = DeviceList(detail::read_devices(sysfs.path(), module.node())).only_usable();
     ASSERT_FALSE(only);
     EXPECT_EQ(only.error().code(), ENOTUNIQ);
     EXPECT_NE(only.error().message().find("rxe0, rxe1"), std::string::npos);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
-#include <dapx/ring.hpp>
+#include <dapx/detail/ring.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -14,6 +14,8 @@
 namespace dapx::test {
 namespace {
 
+using namespace detail;
+
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 

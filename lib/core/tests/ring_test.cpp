@@ -6,6 +6,8 @@
 namespace dapx::test {
 namespace {
 
+using namespace detail;
+
 constexpr std::uint32_t stride = 64;
 
 void stage(WorkRing& ring, std::uint64_t value)

@@ -40,10 +40,9 @@ public:
 
     /// Addresses of an RDMA device's network interfaces, as the system has them now: IPv4 first,
     /// then global IPv6, then link-local IPv6. Empty if it has none.
-    /// @param device e.g. "rxe0". @param sysfs where sysfs is mounted; for tests.
+    /// @param device e.g. "rxe0".
     /// Errors: ENODEV (no such device). Thread safety: any thread.
-    [[nodiscard]] static Result<std::vector<Address>>
-    of_device(const std::string& device, const std::string& sysfs = "/sys") noexcept;
+    [[nodiscard]] static Result<std::vector<Address>> of_device(const std::string& device) noexcept;
 
     /// The same of these network interfaces, for who knows the device's: that takes reading its GID
     /// table, which sysfs has in some hundred files.
@@ -56,8 +55,7 @@ public:
     /// from the routing table otherwise, which may be another device's.
     /// Errors: ENODEV, EADDRNOTAVAIL. Thread safety: any thread.
     [[nodiscard]] static Result<Address> source_for(const std::string& device,
-                                                    const Address& destination,
-                                                    const std::string& sysfs = "/sys") noexcept;
+                                                    const Address& destination) noexcept;
 
     /// AF_INET, AF_INET6, or 0.
     [[nodiscard]] int family() const noexcept { return storage_.ss_family; }

@@ -125,19 +125,14 @@ public:
     /// The descriptor, for poll(2) sets and debugging; remains the context's.
     [[nodiscard]] int fd() const noexcept;
 
-    /// @private for the library's other classes
-    [[nodiscard]] const std::shared_ptr<const detail::Device>& device() const noexcept
-    {
-        return device_;
-    }
+private:
+    friend class Object;
 
-    /// @private for the library's other classes
     explicit Context(std::shared_ptr<const detail::Device> device) noexcept
         : device_(std::move(device))
     {
     }
 
-private:
     std::shared_ptr<const detail::Device> device_;
 };
 

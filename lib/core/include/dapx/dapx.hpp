@@ -6,6 +6,7 @@
 #include <dapx/address.hpp>
 #include <dapx/cm_id.hpp>
 #include <dapx/context.hpp>
+#include <dapx/deadline.hpp>
 #include <dapx/device_list.hpp>
 #include <dapx/endpoint.hpp>
 #include <dapx/endpoint_base.hpp>
@@ -14,19 +15,15 @@
 #include <dapx/evd.hpp>
 #include <dapx/event.hpp>
 #include <dapx/flags.hpp>
-#include <dapx/mapping.hpp>
 #include <dapx/memory_region.hpp>
 #include <dapx/monitor.hpp>
 #include <dapx/object.hpp>
 #include <dapx/object_list.hpp>
 #include <dapx/object_type.hpp>
-#include <dapx/owner.hpp>
 #include <dapx/pd.hpp>
 #include <dapx/post.hpp>
 #include <dapx/poster.hpp>
 #include <dapx/qp.hpp>
-#include <dapx/receive_queue.hpp>
-#include <dapx/ring.hpp>
 #include <dapx/rmr.hpp>
 #include <dapx/srq.hpp>
 #include <dapx/xrc_domain.hpp>

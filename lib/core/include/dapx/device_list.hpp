@@ -2,11 +2,11 @@
 #pragma once
 
 #include <dapx/address.hpp>
-#include <dapx/context.hpp>
 #include <dapx/error.hpp>
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dapx {
@@ -34,10 +34,11 @@ struct DeviceInfo {
 class DAPX_EXPORT DeviceList {
 public:
     /// Reads sysfs, and tries to attach a context to each device.
-    /// @param sysfs where sysfs is mounted. @param node dapx's node. Both for tests.
     /// Never fails: without devices the list is empty. Thread safety: any thread.
-    [[nodiscard]] static DeviceList read(const std::string& sysfs = "/sys",
-                                         const char* node = Context::default_node) noexcept;
+    [[nodiscard]] static DeviceList read() noexcept;
+
+    /// A list of these devices.
+    explicit DeviceList(std::vector<DeviceInfo> devices) noexcept : devices_(std::move(devices)) {}
 
     /// The only usable device.
     /// Errors: ENODEV (none: the sentence says why each is not), ENOTUNIQ (several: the

@@ -3,10 +3,8 @@
 
 #include <dapx/endpoint_base.hpp>
 #include <dapx/endpoint_options.hpp>
-#include <dapx/evd.hpp>
 #include <dapx/post.hpp>
 #include <dapx/poster.hpp>
-#include <dapx/receive_queue.hpp>
 
 #include <cstddef>
 #include <cstdint>

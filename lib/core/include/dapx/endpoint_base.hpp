@@ -4,17 +4,17 @@
 #pragma once
 
 #include <dapx/address.hpp>
+#include <dapx/deadline.hpp>
+#include <dapx/detail/mapping.hpp>
+#include <dapx/detail/receive_queue.hpp>
+#include <dapx/detail/ring.hpp>
 #include <dapx/endpoint_options.hpp>
-#include <dapx/evd.hpp>
 #include <dapx/flags.hpp>
-#include <dapx/mapping.hpp>
 #include <dapx/memory_region.hpp>
 #include <dapx/object.hpp>
 #include <dapx/post.hpp>
 #include <dapx/poster.hpp>
 #include <dapx/qp.hpp>
-#include <dapx/receive_queue.hpp>
-#include <dapx/ring.hpp>
 
 #include <array>
 #include <cstddef>
@@ -26,6 +26,7 @@
 namespace dapx {
 
 class CmId;
+class Evd;
 class Pd;
 class Srq;
 class XrcDomain;
@@ -163,7 +164,7 @@ public:
     /// EpState::disconnected. Thread safety: any thread.
     [[nodiscard]] EpState state() const noexcept
     {
-        return mapping_.owner().here() ? EpState{barrier::load_acquire(state_)}
+        return mapping_.owner().here() ? EpState{detail::barrier::load_acquire(state_)}
                                        : EpState::disconnected;
     }
 
@@ -267,7 +268,7 @@ protected:
             data.data(), data.size(), when);
     }
 
-    ReceiveQueue recv_queue_; ///< empty without receives
+    detail::ReceiveQueue recv_queue_; ///< empty without receives
 
 private:
     /// An entry to write, or nullptr: then @p why says why.
@@ -323,8 +324,8 @@ private:
         return when == Doorbell::now ? submit() : PostResult::ok;
     }
 
-    Mapping mapping_;
-    WorkRing send_ring_;
+    detail::Mapping mapping_;
+    detail::WorkRing send_ring_;
     const std::uint32_t* state_ = nullptr;
     int fd_ = -1;
     std::uint32_t number_ = 0;

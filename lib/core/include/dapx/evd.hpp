@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
+#include <dapx/deadline.hpp>
+#include <dapx/detail/mapping.hpp>
+#include <dapx/detail/ring.hpp>
 #include <dapx/event.hpp>
-#include <dapx/mapping.hpp>
 #include <dapx/object.hpp>
-#include <dapx/ring.hpp>
 
 #include <array>
 #include <chrono>
@@ -13,28 +14,6 @@
 #include <span>
 
 namespace dapx {
-
-/// Deadlines are absolute points on CLOCK_MONOTONIC, which is what steady_clock is on Linux.
-using Clock = std::chrono::steady_clock;
-/// A point of this clock.
-using Deadline = Clock::time_point;
-
-/// A wait without end.
-inline constexpr Deadline no_deadline = Deadline::max();
-
-/// The point @p timeout from now; a timeout too long to be told is without end.
-template <class Rep, class Period>
-[[nodiscard]] Deadline deadline_after(std::chrono::duration<Rep, Period> timeout) noexcept
-{
-    // Compared as floating point numbers, in which nothing overflows.
-    using Seconds = std::chrono::duration<double>;
-    const Deadline now = Clock::now();
-    if (Seconds(timeout) <= Seconds(0))
-        return now;
-    if (Seconds(timeout) >= Seconds(no_deadline - now))
-        return no_deadline;
-    return now + std::chrono::ceil<Clock::duration>(timeout);
-}
 
 /// An event dispatcher: a ring of completions, connection, CM, asynchronous and software events,
 /// in one order. Verbs: a completion queue with its channel.
@@ -221,7 +200,10 @@ public:
     [[nodiscard]] bool dead() const noexcept { return ring_.dead() || ring_.corrupted(); }
 
     /// Commands that poll() issued since the EVD was made. Thread safety: any thread.
-    [[nodiscard]] std::uint64_t doorbells() const noexcept { return barrier::counted(&doorbells_); }
+    [[nodiscard]] std::uint64_t doorbells() const noexcept
+    {
+        return detail::barrier::counted(&doorbells_);
+    }
 
     Evd(Evd&&) noexcept = default;
     Evd& operator=(Evd&&) noexcept = default;
@@ -233,7 +215,8 @@ private:
     {
     }
 
-    [[nodiscard]] Result<void> map(const ::dapx_ring_layout& layout, Mapping&& place = {}) noexcept;
+    [[nodiscard]] Result<void> map(const ::dapx_ring_layout& layout,
+                                   detail::Mapping&& place = {}) noexcept;
     [[nodiscard]] Result<std::uint32_t> wait(std::uint32_t threshold, Deadline deadline,
                                              std::uint32_t flags) noexcept;
     void fetch_backlog() noexcept;
@@ -245,9 +228,9 @@ private:
             ask_for_events();
     }
 
-    Mapping mapping_;
+    detail::Mapping mapping_;
     std::uint32_t entries_off_ = 0;
-    EventRing ring_;
+    detail::EventRing ring_;
     std::uint64_t doorbells_ = 0;
 };
 

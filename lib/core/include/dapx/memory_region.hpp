@@ -3,12 +3,13 @@
 
 #include <dapx/flags.hpp>
 #include <dapx/object.hpp>
-#include <dapx/pd.hpp>
 
 #include <cstddef>
 #include <span>
 
 namespace dapx {
+
+class Pd;
 
 /// A piece of registered memory in a work request: MR handle, length in bytes, address.
 using Segment = ::dapx_sge;

@@ -73,6 +73,12 @@ protected:
     /// Frees without waiting, a CM id with the events that nobody acknowledged. @return 0, or an errno: then it is as before.
     [[nodiscard]] int try_free() noexcept;
 
+    /// What a new object of @p context has a share in.
+    [[nodiscard]] static const std::shared_ptr<const detail::Device>&
+    device_of(const Context& context) noexcept
+    {
+        return context.device_;
+    }
     [[nodiscard]] const std::shared_ptr<const detail::Device>& device() const noexcept
     {
         return device_;

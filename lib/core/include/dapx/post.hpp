@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
+#include <dapx/dapx.h>
 #include <dapx/error.hpp>
+#include <dapx/flags.hpp>
 
 #include <cerrno>
 #include <cstdint>
@@ -27,6 +29,22 @@ enum class [[nodiscard]] PostResult : int {
 
 /// The Error for a post that failed. @p call e.g. "post_send".
 [[nodiscard]] DAPX_EXPORT Error explain(PostResult post, const char* call) noexcept;
+
+/// How a request is carried out. Source: enum dapx_send_flags.
+enum class SendFlags : std::uint16_t {
+    none = 0,                        ///< no completion event if it succeeds
+    signalled = DAPX_SEND_SIGNALED,  ///< a completion event also if it succeeds
+    solicited = DAPX_SEND_SOLICITED, ///< asks for the peer's attention (Evd::wait_solicited())
+    fence = DAPX_SEND_FENCE,         ///< starts after earlier reads and atomics have ended
+    quiet = DAPX_SEND_QUIET,         ///< its success wakes nobody; if ModuleInfo::quiet
+};
+template <> inline constexpr bool is_flags<SendFlags> = true;
+
+/// How a receive completes. Source: enum dapx_recv_flags.
+enum class RecvFlags : std::uint32_t {
+    none = 0,
+    quiet = DAPX_RECV_QUIET, ///< its success wakes nobody; if ModuleInfo::quiet
+};
 
 /// When the module is told of a post.
 enum class Doorbell : std::uint8_t {

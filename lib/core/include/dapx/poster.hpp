@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
-#include <dapx/flags.hpp>
 #include <dapx/memory_region.hpp>
 #include <dapx/post.hpp>
 
@@ -10,16 +9,6 @@
 #include <span>
 
 namespace dapx {
-
-/// How a request is carried out. Source: enum dapx_send_flags.
-enum class SendFlags : std::uint16_t {
-    none = 0,                        ///< no completion event if it succeeds
-    signalled = DAPX_SEND_SIGNALED,  ///< a completion event also if it succeeds
-    solicited = DAPX_SEND_SOLICITED, ///< asks for the peer's attention (Evd::wait_solicited())
-    fence = DAPX_SEND_FENCE,         ///< starts after earlier reads and atomics have ended
-    quiet = DAPX_SEND_QUIET,         ///< its success wakes nobody; if ModuleInfo::quiet
-};
-template <> inline constexpr bool is_flags<SendFlags> = true;
 
 namespace detail {
 /// A request without its segments.

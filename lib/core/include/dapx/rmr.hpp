@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
-#include <dapx/endpoint.hpp>
 #include <dapx/memory_region.hpp>
 #include <dapx/object.hpp>
-#include <dapx/pd.hpp>
+#include <dapx/post.hpp>
 
 #include <cstdint>
 
 namespace dapx {
+
+class Endpoint;
+class Pd;
 
 /// Remote memory region: a window of a MemoryRegion, which peers can use until it is taken back.
 ///

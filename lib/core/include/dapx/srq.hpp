@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
-#include <dapx/evd.hpp>
-#include <dapx/mapping.hpp>
+#include <dapx/detail/mapping.hpp>
+#include <dapx/detail/receive_queue.hpp>
 #include <dapx/object.hpp>
-#include <dapx/pd.hpp>
-#include <dapx/receive_queue.hpp>
-#include <dapx/xrc_domain.hpp>
+#include <dapx/post.hpp>
+
+#include <cstdint>
+#include <span>
 
 namespace dapx {
+
+class Evd;
+class Pd;
+class XrcDomain;
 
 /// What Srq::query() tells; handles are 0 for none. Source: struct dapx_srq_query.
 struct SrqInfo {
@@ -102,8 +107,8 @@ private:
     [[nodiscard]] static Result<Srq> create(const Pd& pd, const Options& options, const Evd* evd,
                                             const Evd* async, const XrcDomain* domain) noexcept;
 
-    Mapping mapping_;
-    ReceiveQueue queue_;
+    detail::Mapping mapping_;
+    detail::ReceiveQueue queue_;
     std::uint32_t number_ = 0;
 };
 

@@ -3,7 +3,6 @@
 
 #include <dapx/endpoint_base.hpp>
 #include <dapx/endpoint_options.hpp>
-#include <dapx/evd.hpp>
 #include <dapx/post.hpp>
 #include <dapx/poster.hpp>
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
-#include <dapx/cm_id.hpp>
-#include <dapx/evd.hpp>
 #include <dapx/object.hpp>
 #include <dapx/qp.hpp>
-#include <dapx/xrc_domain.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace dapx {
+
+class CmId;
+class Evd;
+class XrcDomain;
 
 /// What XrcQp::query() tells. Source: struct dapx_xrc_qp_query.
 struct XrcQpInfo {

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
+#include <dapx/detail/ring.hpp>
 #include <dapx/export.hpp>
 #include <dapx/memory_region.hpp>
 #include <dapx/post.hpp>
-#include <dapx/ring.hpp>
 
 #include <cstdint>
 #include <cstring>
 #include <span>
 
-namespace dapx {
+namespace dapx::detail {
 
-/// How a receive completes. Source: enum dapx_recv_flags.
-enum class RecvFlags : std::uint32_t {
-    none = 0,
-    quiet = DAPX_RECV_QUIET, ///< its success wakes nobody; if ModuleInfo::quiet
-};
-
-namespace detail {
 /// DAPX_DOORBELL. @return 0 or an errno. Kept out of line: it is the slow way.
 [[nodiscard]] DAPX_EXPORT int doorbell(int fd, std::uint32_t handle, std::uint32_t flags) noexcept;
 
@@ -26,8 +19,6 @@ namespace detail {
 [[nodiscard]] DAPX_EXPORT PostResult explain_full(const WorkRing& ring, int fd,
                                                   std::uint32_t handle,
                                                   std::uint32_t flags) noexcept;
-} // namespace detail
-
 /// The posting end of a receive ring; part of Endpoint and of Srq, which tell what it means.
 class ReceiveQueue {
 public:
@@ -44,9 +35,8 @@ public:
             return PostResult::bad_request;
         std::byte* entry = ring_.claim();
         if (entry == nullptr) [[unlikely]]
-            return ring_.depth() == 0
-                       ? PostResult::bad_request
-                       : detail::explain_full(ring_, fd_, handle_, DAPX_DOORBELL_RECV);
+            return ring_.depth() == 0 ? PostResult::bad_request
+                                      : explain_full(ring_, fd_, handle_, DAPX_DOORBELL_RECV);
         const ::dapx_recv_wr wr = {
             .wr_id = wr_id,
             .num_sge = static_cast<std::uint32_t>(segments.size()),
@@ -63,7 +53,7 @@ public:
     {
         if (!ring_.publish())
             return PostResult::ok;
-        return PostResult{detail::doorbell(fd_, handle_, DAPX_DOORBELL_RECV)};
+        return PostResult{doorbell(fd_, handle_, DAPX_DOORBELL_RECV)};
     }
 
     [[nodiscard]] WorkRing& ring() noexcept { return ring_; }
@@ -76,4 +66,4 @@ private:
     std::uint32_t max_sge_ = 0;
 };
 
-} // namespace dapx
+} // namespace dapx::detail

@@ -6,13 +6,13 @@
 #pragma once
 
 #include <dapx/dapx.h>
-#include <dapx/owner.hpp>
+#include <dapx/detail/owner.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-namespace dapx {
+namespace dapx::detail {
 
 namespace barrier {
 
@@ -75,7 +75,7 @@ public:
     /// @param base   start of the mapping that @p layout describes; must outlive this object.
     /// @param layout from a create command, checked by the caller to lie within the mapping.
     /// @param owner  whose mapping it is.
-    WorkRing(std::byte* base, const dapx_ring_layout& layout, detail::Owner owner = {}) noexcept
+    WorkRing(std::byte* base, const dapx_ring_layout& layout, Owner owner = {}) noexcept
         : owner_(owner), head_(reinterpret_cast<const std::uint32_t*>(base + layout.head_off)),
           tail_(reinterpret_cast<std::uint32_t*>(base + layout.tail_off)),
           flags_(reinterpret_cast<const std::uint32_t*>(base + layout.flags_off)),
@@ -177,7 +177,7 @@ public:
     [[nodiscard]] std::uint64_t posted() const noexcept { return barrier::counted(&staged_total_); }
 
 private:
-    detail::Owner owner_;
+    Owner owner_;
     const std::uint32_t* head_ = nullptr;
     std::uint32_t* tail_ = nullptr;
     const std::uint32_t* flags_ = nullptr;
@@ -200,7 +200,7 @@ public:
     EventRing() = default;
 
     /// As WorkRing's. Reads on where the ring's head is.
-    EventRing(std::byte* base, const dapx_ring_layout& layout, detail::Owner owner = {}) noexcept
+    EventRing(std::byte* base, const dapx_ring_layout& layout, Owner owner = {}) noexcept
         : owner_(owner), head_(reinterpret_cast<std::uint32_t*>(base + layout.head_off)),
           tail_(reinterpret_cast<const std::uint32_t*>(base + layout.tail_off)),
           flags_(reinterpret_cast<const std::uint32_t*>(base + layout.flags_off)),
@@ -356,7 +356,7 @@ private:
         return entries_ + static_cast<std::size_t>(index & (depth_ - 1)) * stride_;
     }
 
-    detail::Owner owner_;
+    Owner owner_;
     std::uint32_t* head_ = nullptr;
     const std::uint32_t* tail_ = nullptr;
     const std::uint32_t* flags_ = nullptr;
@@ -369,4 +369,4 @@ private:
     std::uint32_t ordered_ = 0;
 };
 
-} // namespace dapx
+} // namespace dapx::detail

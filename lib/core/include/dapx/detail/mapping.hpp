@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
+#include <dapx/detail/owner.hpp>
 #include <dapx/error.hpp>
-#include <dapx/owner.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
-namespace dapx {
+namespace dapx::detail {
 
 /// A mapping of a context's file: the memory of one or two rings. Move-only; unmaps at its end,
 /// except in a forked child, which has no part of it.
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
     /// Whose memory it is: nobody else may touch it.
-    [[nodiscard]] const detail::Owner& owner() const noexcept { return owner_; }
+    [[nodiscard]] const Owner& owner() const noexcept { return owner_; }
 
 private:
     [[nodiscard]] static Result<Mapping> map(void* address, std::size_t size, int protection,
@@ -54,7 +54,7 @@ private:
 
     std::byte* base_ = nullptr;
     std::size_t size_ = 0;
-    detail::Owner owner_;
+    Owner owner_;
 };
 
-} // namespace dapx
+} // namespace dapx::detail
