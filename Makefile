@@ -96,7 +96,7 @@ check: ## host unit tests, then everything else on both stock kernels [KERNEL=6.
 	@selftests/check $(or $(KERNEL),6.1 6.12)
 
 .PHONY: check-debug
-check-debug: ## what is @always of it, on a kernel with KASAN, lockdep, kmemleak, fault injection (built on first use) [ALL=1, PART=0|1|2]
+check-debug: ## part of it, on a kernel with KASAN, lockdep, kmemleak, fault injection (built on first use) [ALL=1, PART=N|always]
 	@$(install_missing) build fast run check debug
 	@selftests/check debug
 
