@@ -160,7 +160,9 @@ void dapx_cm_mark_sent(struct dapx_cm *cm)
 /*
  * A peer's CM handles messages in several threads. If a reject that withdraws a request or an
  * answer overtakes it, the reject is lost. Then a peer that accepts the request waits a minute
- * until its CM gives up, and one whose request was accepted has a connection to nobody.
+ * until its CM gives up, and one whose request was accepted has a connection to nobody. This
+ * waits for a time because nothing else tells that a message was handled: a CM acknowledges
+ * none, and the answer to a request comes when the peer's consumer gives it.
  */
 void dapx_cm_delay_reject(unsigned long sent_at)
 {
