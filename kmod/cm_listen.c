@@ -288,7 +288,8 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 		return -ENODEV;
 
 	spin_lock_irq(&listener->lock);
-	if (listener->closing || listener->num_requests >= listener->backlog) {
+	if (listener->closing || listener->state != DAPX_CM_LISTENING ||
+	    listener->num_requests >= listener->backlog) {
 		spin_unlock_irq(&listener->lock);
 		return -EBUSY;
 	}
@@ -458,15 +459,20 @@ static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cm
 	if (cm->mode == DAPX_LISTEN_TENTATIVE)
 		cm->backlog = min_t(u32, cm->backlog,
 				    DAPX_MAX_TENTATIVE_MEMORY / dapx_ep_memory(&cm->attr) + 1);
-	/* Set the state first: requests may arrive before rdma_listen() returns. */
-	WRITE_ONCE(cm->state, DAPX_CM_LISTENING);
+	/*
+	 * On all addresses, rdma_listen() may fail on one device after it has begun on others.
+	 * Until it has succeeded on all of them, requests that arrive are rejected: if it fails,
+	 * none may be left, or have taken the reserved endpoint.
+	 */
 	ret = rdma_listen(cm->id, min_t(u32, cm->backlog, INT_MAX));
 	if (!ret) {
+		spin_lock_irq(&cm->lock);
+		WRITE_ONCE(cm->state, DAPX_CM_LISTENING);
+		spin_unlock_irq(&cm->lock);
 		dapx_object_make_source(&cm->obj);
 		return 0;
 	}
 
-	WRITE_ONCE(cm->state, DAPX_CM_BOUND);
 	if (ep) {
 		spin_lock_irq(&cm->lock);
 		cm->reserved = NULL;
