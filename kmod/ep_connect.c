@@ -518,6 +518,7 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 		return 0;
 
 	dapx_cm_shutdown(cm);
+	dapx_cm_cancel_destroy(cm);
 	dapx_cm_release_ep(cm);
 	return ret == -ENODEV ? -EADDRNOTAVAIL : ret;
 }
