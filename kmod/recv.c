@@ -196,12 +196,12 @@ void dapx_ep_fetch(struct dapx_ep *ep)
 	u32 batches = depth / DAPX_FETCH_BATCH + 1;
 
 	while (dapx_ep_fetch_some(ep) && batches--)
-		;
+		cond_resched();
 }
 
 /*
- * @evd is the EVD of the receives. The caller or RCU keeps it, as the endpoint may be changing
- * to another one.
+ * @evd is the EVD of the receives. The caller keeps it, as the endpoint may be changing to
+ * another one.
  *
  * Arms the CQ for solicited receives only, unless a thread waits for any event, or the flush of
  * a queue pair in error is to be seen, which not every device reports as solicited.
@@ -228,13 +228,17 @@ void dapx_ep_recv_cq_work(struct work_struct *work)
 	struct dapx_ep *ep = container_of(work, struct dapx_ep, recv_cq_work);
 	struct dapx_evd *evd;
 
-	rcu_read_lock();
-	evd = READ_ONCE(ep->recv_evd);
-	if (evd) {
-		dapx_ep_arm(ep, evd);
-		dapx_evd_wake_solicited(evd);
-	}
-	rcu_read_unlock();
+	/* With a reference: RCU keeps the memory of an EVD, but not its ring. */
+	spin_lock_bh(&ep->rq.lock);
+	evd = ep->recv_evd;
+	if (evd)
+		kref_get(&evd->obj.kref);
+	spin_unlock_bh(&ep->rq.lock);
+	if (!evd)
+		return;
+	dapx_ep_arm(ep, evd);
+	dapx_evd_wake_solicited(evd);
+	dapx_object_put(&evd->obj);
 }
 
 void dapx_ep_recv_cq_handler(struct ib_cq *cq, void *context)
