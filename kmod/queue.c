@@ -364,6 +364,7 @@ static void dapx_queue_take(struct dapx_queue *q, struct dapx_slot *slot)
 	q->faulty = slot;
 	q->faulted = true;
 	q->mode = DAPX_QUEUE_FLUSH;
+	q->flush_until = READ_ONCE(*q->view.tail);
 }
 
 static struct dapx_barrier *dapx_queue_first_barrier(struct dapx_queue *q)
