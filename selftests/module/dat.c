@@ -1107,6 +1107,24 @@ TEST_F(dat, evd_rules)
 	FAILS(DAT_INVALID_PARAMETER, dat_evd_create(self->a.ia, 4, DAT_HANDLE_NULL, 0x1000, &evd));
 }
 
+TEST_F(dat, evd_unwaitable_with_nobody_waiting_keeps_its_room)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_EVENT event;
+	DAT_COUNT more;
+
+	SUCCEEDS(dat_evd_create(self->a.ia, 4, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd));
+	/* Nor does it count what a thread waited for in vain before. */
+	FAILS(DAT_TIMEOUT_EXPIRED, dat_evd_wait(evd, 1000, 3, &event, &more));
+	SUCCEEDS(dat_evd_set_unwaitable(evd));
+	SUCCEEDS(dat_evd_clear_unwaitable(evd));
+	for (int i = 0; i < 4; i++)
+		SUCCEEDS(post_software(evd, &self->a.memory[i]));
+	SUCCEEDS(dat_evd_wait(evd, 0, 4, &event, &more));
+	EXPECT_EQ(3, more);
+	SUCCEEDS(dat_evd_free(evd));
+}
+
 struct waiter {
 	DAT_EVD_HANDLE evd;
 	DAT_COUNT threshold;

@@ -4,8 +4,6 @@
 #include "event.hpp"
 #include "functions.hpp"
 
-#include <algorithm>
-
 #include <sched.h>
 
 namespace dapx::dat {
@@ -143,6 +141,7 @@ DAT_RETURN Evd::wait(DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT& event,
     if (taken_.size() < static_cast<std::size_t>(threshold)) {
         set_waited(true);
         result = wait_for(static_cast<std::size_t>(threshold), deadline);
+        missing_ = 0;
         set_waited(false);
     }
     if (result == DAT_SUCCESS)
@@ -164,8 +163,9 @@ DAT_RETURN Evd::post(const DAT_EVENT& event) noexcept
 
 void Evd::wake() noexcept
 {
-    // As many as it sleeps for; a full queue wakes, too.
-    for (std::uint32_t count = std::max<std::uint32_t>(missing_, 1); count > 0; --count)
+    // As many as it sleeps for: without a waiter none, as they take up room of the consumer's. A
+    // full queue wakes, too.
+    for (std::uint32_t count = missing_; count > 0; --count)
         if (!queue_.post({0, wake_event}))
             return;
 }

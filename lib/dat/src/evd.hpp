@@ -73,7 +73,7 @@ private:
     [[nodiscard]] bool poll(DAT_EVENT& event) noexcept;
     [[nodiscard]] bool take(DAT_EVENT& event) noexcept;
     [[nodiscard]] DAT_RETURN wait_for(std::size_t threshold, core::Deadline deadline) noexcept;
-    /// An event of no meaning: wakes a waiter, who looks why.
+    /// Events of no meaning: they wake a waiter, if there is one, who looks why.
     void wake() noexcept;
     /// Connects the queue with the CNO, or not, as things are now.
     void notify() noexcept;
@@ -89,7 +89,7 @@ private:
     const DAT_EVD_FLAGS flags_;
     std::atomic<Turn> turn_{Turn::nobody};
     std::atomic<bool> waitable_{true};
-    /// Events that a waiter sleeps for.
+    /// Events that a waiter sleeps for; 0 without one.
     std::atomic<std::uint32_t> missing_{0};
     /// Taken from the queue, not yet by the consumer. Belongs to whose turn it is.
     std::deque<DAT_EVENT> taken_;
