@@ -1309,6 +1309,48 @@ TEST_F(dat, cno_waits_for_any_of_its_evds)
 	SUCCEEDS(dat_cno_free(cno));
 }
 
+struct cno_waiter {
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	DAT_RETURN rc;
+	pthread_t thread;
+};
+
+static void *wait_on_cno(void *argument)
+{
+	struct cno_waiter *waiter = argument;
+
+	waiter->rc = dat_cno_wait(waiter->cno, LATER, &waiter->evd);
+	return NULL;
+}
+
+TEST_F(dat, cno_waiters_are_told_when_the_last_evd_is_freed)
+{
+	struct cno_waiter waiter[2] = {};
+	DAT_EVD_HANDLE evd[2], hint;
+	DAT_CNO_HANDLE cno;
+
+	SUCCEEDS(dat_cno_create(self->a.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	for (int i = 0; i < 2; i++)
+		SUCCEEDS(dat_evd_create(self->a.ia, 4, cno, DAT_EVD_SOFTWARE_FLAG, &evd[i]));
+	/* One is left. */
+	SUCCEEDS(dat_evd_free(evd[0]));
+	FAILS(DAT_QUEUE_EMPTY, dat_cno_wait(cno, 1000, &hint));
+	for (int i = 0; i < 2; i++) {
+		waiter[i].cno = cno;
+		waiter[i].evd = self;
+		pthread_create(&waiter[i].thread, NULL, wait_on_cno, &waiter[i]);
+	}
+	usleep(SOON);
+	SUCCEEDS(dat_evd_free(evd[1]));
+	for (int i = 0; i < 2; i++) {
+		pthread_join(waiter[i].thread, NULL);
+		SUCCEEDS(waiter[i].rc);
+		EXPECT_EQ(DAT_HANDLE_NULL, waiter[i].evd);
+	}
+	SUCCEEDS(dat_cno_free(cno));
+}
+
 TEST_F(dat, cno_is_not_told_of_what_a_waiter_takes)
 {
 	struct waiter waiter = {};

@@ -88,7 +88,7 @@ void CnoWaitSet::stop() noexcept
 std::expected<CnoInput, DAT_RETURN> CnoInput::create(Cno& cno, DAT_EVD_HANDLE evd) noexcept
 {
     Descriptor eventfd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (eventfd.get() < 0 || !watch(cno.set().epoll(), eventfd, evd))
+    if (eventfd.get() < 0 || !watch(cno.set()->epoll(), eventfd, evd))
         return std::unexpected(error(DAT_INSUFFICIENT_RESOURCES));
     return CnoInput(std::move(eventfd));
 }
@@ -174,9 +174,18 @@ Cno::~Cno() = default;
 
 DAT_RETURN Cno::wait(DAT_TIMEOUT timeout, DAT_EVD_HANDLE& evd) noexcept
 {
+    const core::Deadline deadline = deadline_of(timeout);
+    DAT_RETURN result = DAT_SUCCESS;
+    bool woken = false;
     ++waiters_;
-    const DAT_RETURN result = set_->wait(deadline_of(timeout), evd);
-    --waiters_;
+    do {
+        result = set_->wait(deadline, evd);
+        woken = result == DAT_SUCCESS && evd == DAT_HANDLE_NULL;
+        // The end of one EVD of several is none of a waiter's business.
+    } while (woken && uses() != 0 && !set_->stopped());
+    // One poke wakes one.
+    if (--waiters_ != 0 && woken)
+        set_->poke();
     return result;
 }
 
@@ -224,7 +233,7 @@ DAT_RETURN create(DAT_IA_HANDLE ia_handle, bool is_descriptor, DAT_OS_WAIT_PROXY
         return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
     cno->is_descriptor = is_descriptor;
     if (fd != nullptr)
-        *fd = cno->set().epoll();
+        *fd = cno->set()->epoll();
     if (const DAT_RETURN failed = cno->set_agent(agent))
         return failed;
     return hand_out(std::move(cno), *handle);

@@ -63,9 +63,10 @@ public:
     Cno(Slot& slot, Ia& ia, std::shared_ptr<CnoWaitSet> set) noexcept;
     ~Cno() override;
 
-    [[nodiscard]] CnoWaitSet& set() const noexcept { return *set_; }
+    [[nodiscard]] const std::shared_ptr<CnoWaitSet>& set() const noexcept { return set_; }
     [[nodiscard]] bool waited_on() const noexcept { return waiters_ != 0; }
 
+    /// @p evd DAT_HANDLE_NULL with success: no EVD is left, or the CNO is about to be freed.
     [[nodiscard]] DAT_RETURN wait(DAT_TIMEOUT timeout, DAT_EVD_HANDLE& evd) noexcept;
     [[nodiscard]] DAT_RETURN set_agent(DAT_OS_WAIT_PROXY_AGENT agent) noexcept;
     void query(DAT_CNO_PARAM& param) const noexcept;

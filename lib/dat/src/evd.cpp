@@ -29,8 +29,13 @@ Evd::create(Ia& ia, DAT_COUNT depth, Cno* cno, DAT_EVD_FLAGS flags, Async async)
 
 Evd::~Evd()
 {
-    if (cno_)
-        cno_->set().poke();
+    if (!cno_)
+        return;
+    // Those who wait look whether this was the last one. By then the CNO may be gone.
+    const std::shared_ptr<CnoWaitSet> set = cno_->set();
+    input_.reset();
+    cno_ = Needed<Cno>();
+    set->poke();
 }
 
 bool Evd::take_turn(Turn turn) noexcept
