@@ -35,6 +35,7 @@
 #define WORKERS 4
 #define CORPUS "selftests/module/fuzz/corpus"
 #define CORPUS_MAX 4096
+#define RECENT 32
 /* A program that takes longer waits for something that does not come. */
 #define LONGEST_MS 1000
 
@@ -246,6 +247,16 @@ static int finding(const char *what)
 	return what ? because("%s", what) : -1;
 }
 
+/* Half of the time one of the last: these are where new ground was found. */
+static const struct program *some_kept(void)
+{
+	unsigned int n = corpus_length;
+
+	if (n > RECENT && one_in(2))
+		return &corpus[n - 1 - dice() % RECENT];
+	return &corpus[dice() % n];
+}
+
 static void choose(struct program *program)
 {
 	/* Each as it is, first. */
@@ -259,7 +270,7 @@ static void choose(struct program *program)
 	if (!corpus_length || one_in(16)) {
 		program_make(program);
 	} else {
-		*program = corpus[dice() % corpus_length];
+		*program = *some_kept();
 		program_mutate(program, &corpus[dice() % corpus_length]);
 	}
 	if (one_in(300) && program->length) {

@@ -62,12 +62,31 @@ struct ring *some_queue(const struct actor *me, __u8 byte, __u32 *handle)
 {
 	unsigned int n = byte % QUEUES;
 
-	if (n < SRQS) {
-		*handle = me->side->srq[n].handle;
-		return &me->side->srq[n].ring;
+	/* In turn, as the first ones are used most. */
+	if (n % 2) {
+		*handle = me->side->srq[n / 2].handle;
+		return &me->side->srq[n / 2].ring;
 	}
-	*handle = me->side->ep[n - SRQS].handle;
-	return &me->side->ep[n - SRQS].recv;
+	*handle = me->side->ep[n / 2].handle;
+	return &me->side->ep[n / 2].recv;
+}
+
+/*
+ * In what state an operation finds the objects of its number. The same code runs in many states,
+ * and is wrong in few of them.
+ */
+__u32 state_of(const struct side *side, unsigned int kind, __u8 number)
+{
+	const struct ep *ep = &side->ep[number % EPS];
+	__u32 flags = 0;
+	unsigned int i;
+
+	for (i = 0; i < EVDS; i++)
+		if (side->evd[i].ring.flags)
+			flags |= ring_flags(&side->evd[i].ring);
+	return kind << 16 | (flags & 7) << 8 |
+	       (ep->recv.flags ? ring_flags(&ep->recv) & 7 : 0) << 5 |
+	       (ep->state ? ep_state(ep) & 31 : 31);
 }
 
 void free_handle(const struct actor *me, __u32 handle, __u32 flags)

@@ -63,6 +63,7 @@ static void perform(struct actor *me, unsigned int at)
 	me->other = &sides[!op_side(op)];
 	while (times--) {
 		coverage_begin();
+		coverage_note(state_of(me->side, kind, op->arg[0]));
 		op_kinds[kind].run(me, op->arg);
 		edges += coverage_end();
 		if (me->nth.n && kind != OP_fail) {

@@ -84,6 +84,7 @@ __u32 some_evd(const struct actor *me, __u8 byte);
 __u32 some_mr(const struct actor *me, __u8 byte);
 struct ep *some_ep(const struct actor *me, __u8 byte);
 struct ring *some_queue(const struct actor *me, __u8 byte, __u32 *handle);
+__u32 state_of(const struct side *side, unsigned int kind, __u8 number);
 __u32 qp_number_of(const struct side *side, const struct ep *ep);
 /* Takes a queue pair of an endpoint to this state, and to RTR towards a queue pair of @to. */
 void ep_step(const struct side *side, __u32 ep, __u32 state, const struct side *to, __u32 qp_num);

@@ -76,6 +76,26 @@ void op_free(struct actor *me, const __u8 *arg)
 	free_handle(me, arg[0] < 128 ? arg[0] : odd_handle(me, arg[0]), arg[1] % 2 + 1);
 }
 
+/* What uses others is freed first. */
+void op_free_all(struct actor *me, const __u8 *arg)
+{
+	const struct side *side = me->side;
+	unsigned int i;
+
+	for (i = 0; i < REQUESTS; i++)
+		free_handle(me, side->request[i], DAPX_FREE_DISCARD);
+	for (i = 0; i < CMS; i++)
+		free_handle(me, side->cm[i], DAPX_FREE_DISCARD);
+	for (i = 0; i < WINDOWS; i++)
+		free_handle(me, side->window[i], 0);
+	for (i = 0; i < EPS; i++)
+		free_handle(me, side->ep[i].handle, 0);
+	for (i = 0; i < SRQS; i++)
+		free_handle(me, side->srq[i].handle, 0);
+	for (i = 0; i < EVDS; i++)
+		free_handle(me, side->evd[i].handle, 0);
+}
+
 void op_close(struct actor *me, const __u8 *arg)
 {
 	close(me->side->host.fd);

@@ -139,6 +139,9 @@ static void program_insert_race(struct program *program)
 	race[2].arg[0] = 1;
 	race[2].who |= 1;
 	race[3].kind = OP_until;
+	/* What the other one works with is gone when it goes on. */
+	if (one_in(2))
+		race[5].kind = OP_free_all;
 	program_insert(program, race, n);
 }
 
