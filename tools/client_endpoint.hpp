@@ -22,9 +22,8 @@ public:
 
     const dapx::EndpointBase& operator*() const
     {
-        return std::visit(
-            [](const dapx::EndpointBase& both) -> const dapx::EndpointBase& { return both; },
-            either_);
+        return *std::visit([](const auto& both) -> const dapx::EndpointBase* { return &both; },
+                           either_);
     }
     dapx::EndpointBase& operator*()
     {

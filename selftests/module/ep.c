@@ -937,6 +937,7 @@ TEST_F(ep, end_comes_last)
 TEST_F(ep, end_with_a_full_evd)
 {
 	struct dapx_ep_create cmd;
+	struct dapx_event event;
 	struct evd small;
 	unsigned int i;
 	struct ep ea;
@@ -956,8 +957,13 @@ TEST_F(ep, end_with_a_full_evd)
 	for (i = 4; i < 8; i++)
 		OK(ep_send(&ea, i, 0, 8));
 	EXPECT_GONE(&ea, &self->a.conn);
-	for (i = 0; i < 8; i++)
-		OK(expect_completion(&small, i, DAPX_STATUS_FLUSHED, NULL));
+	for (i = 0; i < 8; i++) {
+		OK(evd_next(&small, &event, PATIENCE_MS));
+		EXPECT_EQ(i, event.completion.wr_id);
+		/* On iWARP a send needs no receive of the peer to succeed. */
+		if (!on_siw() || i >= 4 || event.completion.status != DAPX_STATUS_SUCCESS)
+			EXPECT_EQ(DAPX_STATUS_FLUSHED, event.completion.status);
+	}
 	OK(evd_quiet(&small));
 }
 
