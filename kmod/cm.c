@@ -13,11 +13,8 @@
 
 #include "ep.h"
 
-/* Without a deadline: an address whose neighbour has not answered by then is unreachable. */
+/* The upper limit, whatever the deadline is: an address without a neighbour is unreachable. */
 #define DAPX_RESOLVE_TIMEOUT_MS 4000
-
-/* The longest time that a search can be asked to take. */
-#define DAPX_RESOLVE_MAX_MS (60 * 60 * 1000)
 
 /*
  * An iWARP driver gets this time to establish its stream before it is interrupted: if a stream
@@ -45,11 +42,10 @@ int dapx_cm_timeout_ms(u64 deadline)
 {
 	u64 now = ktime_get_ns();
 
-	if (deadline == DAPX_NO_DEADLINE)
-		return DAPX_RESOLVE_TIMEOUT_MS;
 	if (deadline <= now)
 		return 1;
-	return min_t(u64, DIV_ROUND_UP_ULL(deadline - now, NSEC_PER_MSEC), DAPX_RESOLVE_MAX_MS);
+	return min_t(u64, DIV_ROUND_UP_ULL(deadline - now, NSEC_PER_MSEC),
+		     DAPX_RESOLVE_TIMEOUT_MS);
 }
 
 /* Some routes fail when they are looked up, others only later. To the process both are an event. */

@@ -1098,42 +1098,6 @@ TEST_F(cm, no_neighbour)
 	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(&self->ea));
 }
 
-static __u64 since(__u64 start)
-{
-	return (now_ns() - start) / 1000000;
-}
-
-/* For as long as the process wants, and no longer than it lives with the id. */
-TEST_F(cm, searches_as_long_as_asked)
-{
-	struct dapx_cm_resolve endless = { .what = DAPX_RESOLVE_ADDR,
-					   .deadline = DAPX_NO_DEADLINE };
-	struct dapx_event event;
-	__u32 brief = CM_NEW(&self->a), cm = CM_NEW(&self->a), freed = CM_NEW(&self->a);
-	__u64 start = now_ns(), asked;
-
-	endless.cm = brief;
-	set_addr(&endless.dst, "10.0.0.75", 7);
-	set_addr(&endless.src, self->a.addr, 0);
-	ASSERT_EQ(0, _test_cmd_cm_resolve(self->a.fd, &endless));
-	ASSERT_EQ(0, cm_resolve_addr(&self->a, freed, "10.0.0.76", 7, self->a.addr,
-				     3600 * 1000));
-	ASSERT_EQ(0, cm_resolve_addr(&self->a, cm, "10.0.0.77", 7, self->a.addr, 6000));
-	ASSERT_EQ(0, connect_nowhere(&self->a, &self->ea, "10.0.0.78", false, 8000));
-
-	OK(expect_cm(&self->a.conn, brief, DAPX_CM_ADDR_ERROR, NULL));
-	EXPECT_LE(4000, since(start));
-	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_ERROR, NULL));
-	EXPECT_LE(6000, since(start));
-	EXPECT_EQ(DAPX_CM_RESOLVING, CM_QUERY(&self->a, freed).out_state);
-	asked = now_ns();
-	test_cmd(free, self->a.fd, .handle = freed);
-	EXPECT_GT(1000, since(asked));
-	EXPECT_EQ(DAPX_EP_ACTIVE_PENDING, ep_shown_state(&self->ea));
-	OK(evd_next(&self->a.conn, &event, PATIENCE_MS));
-	EXPECT_LE(8000, since(start));
-}
-
 /* A peer that says nothing holds up nobody: neither who connects meanwhile, nor who gives up. */
 TEST_F(cm, silent_peer)
 {
