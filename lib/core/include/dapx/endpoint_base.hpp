@@ -102,8 +102,8 @@ struct EndpointChanges {
 /// completion on the request EVD, except successful requests that are not SendFlags::signalled.
 /// The memory of a request is the device's until then.
 ///
-/// When the connection ends, what is under way is flushed (Status::flushed). Completions and the
-/// connection event come in any order: some are flushed after Connection::broken.
+/// When the connection ends, what is under way is flushed (Status::flushed). The connection event
+/// comes after all of these completions. Only receives of an SRQ may complete after it.
 ///
 /// What can be wrong with a single request is told by its completion; posting tells only of what
 /// is in PostResult. A post does no system call when the module is at work on the ring anyway.
