@@ -901,6 +901,59 @@ TEST_F(dat, requests_are_handed_off)
 	ASSERT_EQ(DAT_CONNECTION_EVENT_ESTABLISHED, next(self->a.conn, &event));
 }
 
+struct handoff {
+	pthread_barrier_t begin;
+	DAT_CR_HANDLE cr;
+	DAT_RETURN result;
+};
+
+static void *hand_off(void *arg)
+{
+	struct handoff *handoff = arg;
+
+	pthread_barrier_wait(&handoff->begin);
+	handoff->result = dat_cr_handoff(handoff->cr, PORT + 1);
+	return NULL;
+}
+
+/* To the other thread its handle is invalid by then. */
+TEST_F(dat, requests_are_answered_by_one_of_two_threads)
+{
+	struct handoff handoff;
+	DAT_PSP_HANDLE first, second;
+	DAT_RETURN rejected;
+	DAT_EVD_HANDLE evd;
+	pthread_t thread;
+	DAT_EVENT event;
+	int i;
+
+	SUCCEEDS(create_evd(&self->b, DAT_EVD_CR_FLAG, &evd));
+	SUCCEEDS(dat_psp_create(self->b.ia, PORT, self->b.cr, DAT_PSP_CONSUMER_FLAG, &first));
+	SUCCEEDS(dat_psp_create(self->b.ia, PORT + 1, evd, DAT_PSP_CONSUMER_FLAG, &second));
+	ASSERT_EQ(0, pthread_barrier_init(&handoff.begin, NULL, 2));
+	for (i = 0; i < 30; i++) {
+		SUCCEEDS(connect_to(&self->a, self->a.ep, &self->b, PORT));
+		ASSERT_EQ(DAT_CONNECTION_REQUEST_EVENT, next(self->b.cr, &event));
+		handoff.cr = event.event_data.cr_arrival_event_data.cr_handle;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, hand_off, &handoff));
+		pthread_barrier_wait(&handoff.begin);
+		rejected = reject(handoff.cr);
+		pthread_join(thread, NULL);
+		if (rejected == DAT_SUCCESS) {
+			FAILS_AS(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR, handoff.result);
+		} else {
+			FAILS_AS(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR, rejected);
+			SUCCEEDS(handoff.result);
+			ASSERT_EQ(DAT_CONNECTION_REQUEST_EVENT, next(evd, &event));
+			SUCCEEDS(reject(event.event_data.cr_arrival_event_data.cr_handle));
+		}
+		ASSERT_EQ(DAT_CONNECTION_EVENT_PEER_REJECTED, next(self->a.conn, &event));
+		SUCCEEDS(dat_ep_reset(self->a.ep));
+	}
+	FAILS(DAT_QUEUE_EMPTY, dat_evd_dequeue(evd, &event));
+	pthread_barrier_destroy(&handoff.begin);
+}
+
 TEST_F(dat, endpoints_are_reset_and_connected_as_another)
 {
 	DAT_EP_HANDLE other;

@@ -49,6 +49,9 @@ DAT_RETURN provider_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT
     Ref<Cr> cr(handle);
     if (!cr)
         return invalid_cr();
+    Cr::Answer answer(*cr);
+    if (!answer)
+        return invalid_cr();
     // A request with an endpoint needs no other.
     const Ref<Ep> ep(ep_handle == DAT_HANDLE_NULL && cr->ep() != nullptr ? cr->ep()->handle()
                                                                          : ep_handle);
@@ -67,6 +70,7 @@ DAT_RETURN provider_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT
             ep->endpoint().accept(std::move(cr->request().id), {.private_data = *told});
         !accepted)
         return answered(accepted.error());
+    answer.given();
     (void)destroy(cr.hand_over());
     return DAT_SUCCESS;
 }
@@ -75,6 +79,9 @@ DAT_RETURN provider_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PV
 {
     Ref<Cr> cr(handle);
     if (!cr)
+        return invalid_cr();
+    Cr::Answer answer(*cr);
+    if (!answer)
         return invalid_cr();
     const auto told = private_data(size, data, cr->ia().device().max_reject_data);
     if (!told)
@@ -86,6 +93,7 @@ DAT_RETURN provider_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PV
     if (const auto rejected = cr->request().id.reject(*told);
         !rejected && rejected.error().code() != ENOENT)
         return error_of(rejected.error());
+    answer.given();
     (void)destroy(cr.hand_over());
     if (ep)
         (void)destroy(ep.hand_over());
@@ -96,6 +104,9 @@ DAT_RETURN provider_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qualifier) no
 {
     Ref<Cr> cr(handle);
     if (!cr)
+        return invalid_cr();
+    Cr::Answer answer(*cr);
+    if (!answer)
         return invalid_cr();
     // With an endpoint of its own it cannot be anybody else's.
     if (cr->ep() != nullptr)
@@ -108,6 +119,7 @@ DAT_RETURN provider_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qualifier) no
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
     if (const DAT_RETURN failed = psp->hand_over(cr->request()))
         return failed;
+    answer.given();
     return destroy(cr.hand_over());
 }
 

@@ -3,6 +3,8 @@
 
 #include "ep.hpp"
 
+#include <mutex>
+
 namespace dapx::dat {
 
 /// What connection requests come to. It lasts as long as a request that came to it, as the module
@@ -34,10 +36,29 @@ public:
     [[nodiscard]] Ep* ep() const noexcept { return ep_.get(); }
     void query(DAT_CR_PARAM& param) noexcept;
 
+    /// For the length of an answer: one thread at a time gives it. False: it has been given.
+    class Answer {
+    public:
+        explicit Answer(Cr& cr) : lock_(cr.mutex_), cr_(cr) {}
+        explicit operator bool() const noexcept { return !cr_.answered_; }
+        /// Before destroy(), which waits for those who wait here.
+        void given() noexcept
+        {
+            cr_.answered_ = true;
+            lock_.unlock();
+        }
+
+    private:
+        std::unique_lock<std::mutex> lock_;
+        Cr& cr_;
+    };
+
 private:
     TakenRequest request_;
     core::CmInfo info_;
     Needed<Ep> ep_;
+    std::mutex mutex_;
+    bool answered_ = false; ///< mutex_
 };
 
 } // namespace dapx::dat

@@ -126,8 +126,9 @@ bool connection(const core::Event& raw, DAT_EVENT& event) noexcept
     data.private_data = told.empty() ? nullptr : told.data();
     // A connection that has ended takes no more of a shared receive queue: by now all that it took
     // has ended, which programs wait for to free the queue.
-    Evd* const async = ep->ia().async_evd();
-    if (ep->has_srq() && async != nullptr && ep->state() == core::EpState::disconnected)
+    if (!ep->has_srq() || ep->state() != core::EpState::disconnected)
+        return true;
+    if (const Ref<Evd> async(ep->ia().async_evd()); async)
         (void)async->queue().post({ep->user_data(), last_receive_event});
     return true;
 }

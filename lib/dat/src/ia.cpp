@@ -71,7 +71,7 @@ DAT_IA_HANDLE Ia::consumer_handle() const noexcept
 
 void Ia::set_async_evd(Evd& evd) noexcept
 {
-    async_evd_ = &evd;
+    async_evd_ = evd.handle();
     async_evd_use_ = Use(&evd);
 }
 
@@ -123,7 +123,7 @@ DAT_RETURN Ia::close(DAT_CLOSE_FLAGS flags) noexcept
     {
         const std::lock_guard lock(mutex_);
         const auto needed = [&](const Object* object) {
-            return object != async_evd_ && object->counts();
+            return object->handle() != async_evd_ && object->counts();
         };
         if (flags == DAT_CLOSE_GRACEFUL_FLAG && std::ranges::any_of(objects_, needed))
             return error(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
@@ -293,7 +293,7 @@ DAT_RETURN provider_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE* async_evd, DA
     if (provider_mask != 0 && provider_attr == nullptr)
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
     if (async_evd != nullptr)
-        *async_evd = ia->async_evd() == nullptr ? DAT_EVD_OUT_OF_SCOPE : ia->async_evd()->handle();
+        *async_evd = ia->async_evd() == DAT_HANDLE_NULL ? DAT_EVD_OUT_OF_SCOPE : ia->async_evd();
     if (mask != 0)
         fill(*attr, *ia);
     if (provider_mask != 0)

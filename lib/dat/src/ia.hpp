@@ -56,8 +56,9 @@ public:
         return attributes_;
     }
 
-    /// Where asynchronous events go; nullptr if the consumer has it elsewhere. It is the IA's.
-    [[nodiscard]] Evd* async_evd() const noexcept { return async_evd_; }
+    /// Where asynchronous events go: an EVD of the IA's, which goes with it; DAT_HANDLE_NULL if the
+    /// consumer has it elsewhere.
+    [[nodiscard]] DAT_HANDLE async_evd() const noexcept { return async_evd_; }
     void set_async_evd(Evd& evd) noexcept;
 
     /// False: it is being closed.
@@ -94,7 +95,7 @@ private:
     std::string mtu_;
     std::array<DAT_NAMED_ATTR, 2> attributes_{
         {{"DAT_IB_TRANSPORT_MTU", mtu_.c_str()}, {"DAT_IB_RDMA_READ", "TRUE"}}};
-    Evd* async_evd_ = nullptr;
+    DAT_HANDLE async_evd_ = DAT_HANDLE_NULL;
     Use async_evd_use_;
     std::mutex mutex_;
     bool closed_ = false;

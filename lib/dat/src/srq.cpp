@@ -14,13 +14,13 @@ std::expected<std::unique_ptr<Srq>, DAT_RETURN> Srq::create(Pz& pz,
     Slot* slot = Slot::take(handle_type, ia.provider().table);
     if (slot == nullptr)
         return std::unexpected(error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
-    const Evd* events = ia.async_evd();
+    const Ref<Evd> events(ia.async_evd());
     auto queue =
         core::Srq::create(pz.domain(),
                           {.depth = static_cast<std::uint32_t>(attr.max_recv_dtos),
                            .max_sge = static_cast<std::uint32_t>(std::max(attr.max_recv_iov, 1)),
                            .user_data = slot->user_data()},
-                          events == nullptr ? nullptr : &events->queue());
+                          events ? &events->queue() : nullptr);
     if (!queue) {
         slot->give_back();
         return std::unexpected(error_of(queue.error(), DAT_RESOURCE_SRQ));
