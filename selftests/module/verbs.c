@@ -13,6 +13,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -567,6 +568,72 @@ TEST_F(one, receive_queue_pair_lives_while_somebody_is_registered)
 	EXPECT_EQ(0, close_domain(domain));
 }
 
+/* ibv_open_qp() by another context, that of another process as a rule. */
+TEST_F(one, receive_queue_pair_is_opened)
+{
+	struct ibv_xrcd_init_attr domain = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = self->fd,
+		.oflags = O_CREAT,
+	};
+	struct ibv_qp_init_attr_ex create = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+	struct ibv_qp_open_attr open = {
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE |
+			     IBV_QP_OPEN_ATTR_CONTEXT,
+		.qp_context = self,
+		.qp_type = IBV_QPT_XRC_RECV,
+	};
+	struct ibv_context *context = open_dapx(getenv("DAPX_DEV"));
+	struct ibv_qp_attr init = init_attr(), got;
+	struct ibv_qp_init_attr created;
+	struct ibv_xrcd *ours, *theirs;
+	struct ibv_qp *qp, *opened;
+
+	ASSERT_NE(NULL, context);
+	ours = ibv_open_xrcd(self->a.context, &domain);
+	theirs = ibv_open_xrcd(context, &domain);
+	ASSERT_NE(NULL, ours);
+	ASSERT_NE(NULL, theirs);
+	create.xrcd = ours;
+	qp = ibv_create_qp_ex(self->a.context, &create);
+	ASSERT_NE(NULL, qp);
+
+	open.qp_num = qp->qp_num;
+	open.xrcd = ours;
+	EXPECT_EQ(NULL, ibv_open_qp(self->a.context, &open));
+	EXPECT_EQ(EEXIST, errno);
+	EXPECT_EQ(NULL, ibv_open_qp(context, &open));
+	EXPECT_EQ(EINVAL, errno);
+	open.xrcd = theirs;
+	open.qp_type = IBV_QPT_RC;
+	EXPECT_EQ(NULL, ibv_open_qp(context, &open));
+	EXPECT_EQ(EINVAL, errno);
+	open.qp_type = IBV_QPT_XRC_RECV;
+	open.qp_num = 0xffffff;
+	EXPECT_EQ(NULL, ibv_open_qp(context, &open));
+	EXPECT_EQ(EINVAL, errno);
+	open.qp_num = qp->qp_num;
+	opened = ibv_open_qp(context, &open);
+	ASSERT_NE(NULL, opened);
+	EXPECT_EQ(self, opened->qp_context);
+	EXPECT_EQ(qp->qp_num, opened->qp_num);
+
+	/* One queue pair, which lives as long as one of them has it. */
+	ASSERT_EQ(0, ibv_modify_qp(qp, &init, INIT_MASK));
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+	ASSERT_EQ(0, ibv_query_qp(opened, &got, IBV_QP_STATE, &created));
+	EXPECT_EQ(IBV_QPS_INIT, got.qp_state);
+	EXPECT_EQ(0, ibv_destroy_qp(opened));
+	EXPECT_EQ(NULL, ibv_open_qp(context, &open));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(0, ibv_close_xrcd(ours));
+	EXPECT_EQ(0, ibv_close_xrcd(theirs));
+	EXPECT_EQ(0, ibv_close_device(context));
+}
+
 TEST_F(one, receive_queue_pair_bad_input)
 {
 	struct ibv_xrc_domain *domain, *other;
@@ -703,6 +770,29 @@ TEST_F(one, nothing_and_what_is_not_there)
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(NULL, ibv_reg_mr(self->a.pd, (void *)4096, 64, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_EQ(EFAULT, errno);
+}
+
+TEST_F(one, calls_that_are_not_supported)
+{
+	union ibv_gid gid = self->a.gid;
+	struct ibv_flow_attr flow = {};
+	struct ibv_qp *qp;
+
+	qp = make_qp(&self->a, IBV_QPT_RC, NULL);
+	ASSERT_NE(NULL, qp);
+	EXPECT_EQ(EOPNOTSUPP, ibv_attach_mcast(qp, &gid, 0));
+	EXPECT_EQ(EOPNOTSUPP, ibv_detach_mcast(qp, &gid, 0));
+	EXPECT_EQ(NULL, ibv_create_flow(qp, &flow));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	errno = 0;
+	EXPECT_EQ(IBV_REREG_MR_ERR_INPUT,
+		  ibv_rereg_mr(self->a.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_EQ(NULL, ibv_reg_dmabuf_mr(self->a.pd, 0, 4096, 0, -1, ACCESS));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_EQ(NULL, ibv_import_pd(self->a.context, 1));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	ASSERT_EQ(0, ibv_destroy_qp(qp));
 }
 
 /* A context that is closed is not the next one's, and objects outlive it. */
@@ -1185,6 +1275,104 @@ TEST_F(two, destroying_a_cq_waits_for_acknowledgements)
 	EXPECT_LE(250000000ULL, now_ns() - begin);
 	pthread_join(thread, NULL);
 	self->b.cq = own;
+}
+
+struct event_waiter {
+	struct side *side;
+	bool async;
+	pid_t tid;
+	int error;
+};
+
+static void *wait_for_event(void *arg)
+{
+	struct event_waiter *waiter = arg;
+	struct ibv_async_event event;
+	struct ibv_cq *cq;
+	void *context;
+	int ret;
+
+	__atomic_store_n(&waiter->tid, gettid(), __ATOMIC_RELEASE);
+	ret = waiter->async ? ibv_get_async_event(waiter->side->context, &event) :
+			      ibv_get_cq_event(waiter->side->channel, &cq, &context);
+	waiter->error = ret ? errno : 0;
+	return NULL;
+}
+
+static int signals;
+
+static void count_signal(int signal)
+{
+	__atomic_add_fetch(&signals, 1, __ATOMIC_RELEASE);
+}
+
+static int on_signal(int flags)
+{
+	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
+
+	return sigaction(SIGUSR1, &action, NULL);
+}
+
+/* It ends the wait, unless the program wants its calls to be restarted. */
+TEST_F(one, a_signal_while_an_event_is_waited_for)
+{
+	pthread_t thread;
+	int async;
+
+	for (async = 0; async < 2; async++) {
+		struct event_waiter waiter = { .side = &self->a, .async = async };
+
+		ASSERT_EQ(0, on_signal(SA_RESTART));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_event, &waiter));
+		OK(await_asleep_in(&waiter.tid, SYS_read));
+		ASSERT_EQ(0, pthread_kill(thread, SIGUSR1));
+		while (__atomic_load_n(&signals, __ATOMIC_ACQUIRE) == 2 * async)
+			sleep_ms(1);
+		OK(await_asleep_in(&waiter.tid, SYS_read));
+		ASSERT_EQ(0, on_signal(0));
+		ASSERT_EQ(0, pthread_kill(thread, SIGUSR1));
+		pthread_join(thread, NULL);
+		EXPECT_EQ(EINTR, waiter.error);
+		EXPECT_EQ(2 * async + 2, signals);
+	}
+}
+
+/* What waits in it stays, in its order. */
+TEST_F(two, a_cq_is_resized)
+{
+	struct ibv_wc wc;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, i));
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, post_send(self->qa, &self->a, i, 4, 0));
+	for (i = 0; i < 3; i++)
+		OK(next_wc(self->a.cq, &wc));
+	EXPECT_EQ(EINVAL, ibv_resize_cq(self->b.cq, 0));
+	EXPECT_EQ(EINVAL, ibv_resize_cq(NULL, DEPTH));
+	ASSERT_EQ(0, ibv_resize_cq(self->b.cq, 8 * DEPTH));
+	EXPECT_LE(8 * DEPTH, self->b.cq->cqe);
+	OK(next_wc(self->b.cq, &wc));
+	EXPECT_EQ(0, wc.wr_id);
+	ASSERT_EQ(0, ibv_resize_cq(self->b.cq, 2));
+	EXPECT_GT(8 * DEPTH, self->b.cq->cqe);
+	for (i = 1; i < 3; i++) {
+		OK(next_wc(self->b.cq, &wc));
+		EXPECT_EQ(i, wc.wr_id);
+		EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	}
+	/* More than its room come now: they wait in the module. */
+	for (i = 0; i < DEPTH; i++)
+		ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, i));
+	for (i = 0; i < DEPTH; i++) {
+		ASSERT_EQ(0, post_send(self->qa, &self->a, i, 4, 0));
+		OK(next_wc(self->a.cq, &wc));
+	}
+	for (i = 0; i < DEPTH; i++) {
+		OK(next_wc(self->b.cq, &wc));
+		EXPECT_EQ(i, wc.wr_id);
+	}
 }
 
 /* Nobody has read the event of a CQ that goes: the channel forgets it. */

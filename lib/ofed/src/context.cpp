@@ -8,9 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fcntl.h>
 #include <new>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <type_traits>
 #include <unistd.h>
@@ -195,13 +193,9 @@ int Context::next_event(ibv_async_event& event) noexcept
             if (taken)
                 return 0;
         }
-        const int flags = fcntl(context.async_fd, F_GETFL);
-        if (flags >= 0 && (flags & O_NONBLOCK) != 0) {
-            errno = EAGAIN;
-            return -1;
-        }
-        pollfd fd = {.fd = context.async_fd, .events = POLLIN, .revents = 0};
-        if (poll(&fd, 1, -1) < 0)
+        // Unlike poll(), it goes on after a signal whose handler has SA_RESTART, as libibverbs does.
+        std::uint64_t count = 0;
+        if (read(context.async_fd, &count, sizeof(count)) < 0)
             return -1;
     }
 }

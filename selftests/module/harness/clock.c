@@ -45,7 +45,8 @@ void sleep_ms(unsigned int ms)
 		;
 }
 
-int await_asleep(const pid_t *tid, unsigned long request)
+/* @request: the second argument, or 0 for any. */
+static int await_call(const pid_t *tid, unsigned long wanted, unsigned long request)
 {
 	__u64 deadline = in_ms(PATIENCE_MS);
 	char path[64];
@@ -61,15 +62,25 @@ int await_asleep(const pid_t *tid, unsigned long request)
 		}
 		/* Of one that sleeps: the number of the call and its arguments. */
 		if (line && sscanf(line, "%lu %*x %lx", &number, &argument) == 2 &&
-		    number == SYS_ioctl && argument == request)
+		    number == wanted && (!request || argument == request))
 			return 0;
 		if (now_ns() > deadline) {
 			errno = ETIMEDOUT;
-			return because("the thread does not wait in its command: %s",
+			return because("the thread does not wait in its call: %s",
 				       line ?: "it is not there");
 		}
 		sleep_ms(1);
 	}
+}
+
+int await_asleep(const pid_t *tid, unsigned long request)
+{
+	return await_call(tid, SYS_ioctl, request);
+}
+
+int await_asleep_in(const pid_t *tid, unsigned long number)
+{
+	return await_call(tid, number, 0);
 }
 
 void spin(unsigned int turns)

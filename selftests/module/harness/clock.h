@@ -29,6 +29,8 @@ void sleep_ms(unsigned int ms);
  * in this command. Who has said that it is about to give it may not have got there.
  */
 int await_asleep(const pid_t *tid, unsigned long request);
+/* The same, in the system call of this number. */
+int await_asleep_in(const pid_t *tid, unsigned long number);
 /* For a moment, of which sleeping would be too long. */
 void spin(unsigned int turns);
 
