@@ -631,6 +631,99 @@ int dapx_cmd_cm_create(struct dapx_ucmd *ucmd)
 	return 0;
 }
 
+/* If rdma_cm refuses an address option because of the id's state, no other option is set. */
+static int dapx_cm_set_options(struct dapx_cm *cm, const struct dapx_cm_options *options)
+{
+	if (options->set & DAPX_CM_MODIFY_REUSEADDR &&
+	    rdma_set_reuseaddr(cm->id, options->reuseaddr))
+		return -EBADFD;
+	if (options->set & DAPX_CM_MODIFY_AFONLY && rdma_set_afonly(cm->id, options->afonly))
+		return -EBADFD;
+	/* These two succeed in any state. */
+	if (options->set & DAPX_CM_MODIFY_TOS)
+		rdma_set_service_type(cm->id, options->tos);
+	if (options->set & DAPX_CM_MODIFY_ACK_TIMEOUT)
+		rdma_set_ack_timeout(cm->id, options->ack_timeout);
+	return 0;
+}
+
+static bool dapx_cm_takes_options(enum dapx_cm_state state, const struct dapx_cm_options *options)
+{
+	const u32 unbound = BIT(DAPX_CM_IDLE), bound = unbound | BIT(DAPX_CM_BOUND);
+	const u32 without_route = bound | BIT(DAPX_CM_ADDR_READY);
+	u32 states = ~0U;
+
+	if (options->set & DAPX_CM_MODIFY_TOS)
+		states &= without_route;
+	if (options->set & DAPX_CM_MODIFY_ACK_TIMEOUT)
+		states &= without_route | BIT(DAPX_CM_ROUTE_READY) | BIT(DAPX_CM_REQUEST);
+	if (options->set & DAPX_CM_MODIFY_REUSEADDR)
+		states &= options->reuseaddr ? bound : unbound;
+	if (options->set & DAPX_CM_MODIFY_AFONLY)
+		states &= bound;
+	return states & BIT(state);
+}
+
+static int dapx_cm_modify(struct dapx_cm *cm, const struct dapx_cm_options *options)
+{
+	struct dapx_cm_options *mine = &cm->options;
+	int ret = -EBADFD;
+
+	/* The answer to a request may destroy the id; it does not take the object's mutex. */
+	mutex_lock(&cm->id_mutex);
+	if (cm->id && dapx_cm_takes_options(READ_ONCE(cm->state), options))
+		ret = dapx_cm_set_options(cm, options);
+	mutex_unlock(&cm->id_mutex);
+	if (ret)
+		return ret;
+	if (options->set & DAPX_CM_MODIFY_TOS)
+		mine->tos = options->tos;
+	if (options->set & DAPX_CM_MODIFY_ACK_TIMEOUT)
+		mine->ack_timeout = options->ack_timeout;
+	if (options->set & DAPX_CM_MODIFY_REUSEADDR)
+		mine->reuseaddr = options->reuseaddr;
+	if (options->set & DAPX_CM_MODIFY_AFONLY)
+		mine->afonly = options->afonly;
+	mine->set |= options->set;
+	return 0;
+}
+
+int dapx_cmd_cm_modify(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_cm_modify *cmd = ucmd->cmd;
+	const struct dapx_cm_options options = {
+		.set = cmd->mask,
+		.tos = cmd->tos,
+		.ack_timeout = cmd->ack_timeout,
+		.reuseaddr = cmd->reuseaddr,
+		.afonly = cmd->afonly,
+	};
+	struct dapx_cm *cm;
+	int ret;
+
+	if (cmd->flags || cmd->mask & ~(DAPX_CM_MODIFY_TOS | DAPX_CM_MODIFY_ACK_TIMEOUT |
+					DAPX_CM_MODIFY_REUSEADDR | DAPX_CM_MODIFY_AFONLY))
+		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
+	cm = dapx_get_cm(ucmd->ctx, cmd->cm);
+	if (IS_ERR(cm))
+		return PTR_ERR(cm);
+	if ((cmd->mask & DAPX_CM_MODIFY_ACK_TIMEOUT && cmd->ack_timeout > 31) ||
+	    (cmd->mask & DAPX_CM_MODIFY_REUSEADDR && cmd->reuseaddr > 1) ||
+	    (cmd->mask & DAPX_CM_MODIFY_AFONLY && cmd->afonly > 1)) {
+		ret = -EINVAL;
+	} else if (cmd->mask & DAPX_CM_MODIFY_ACK_TIMEOUT && ucmd->ctx->dev->iwarp) {
+		ret = -EOPNOTSUPP;
+	} else {
+		mutex_lock(&cm->obj.mutex);
+		ret = dapx_cm_modify(cm, &options);
+		mutex_unlock(&cm->obj.mutex);
+	}
+	dapx_object_put(&cm->obj);
+	return ret;
+}
+
 int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 {
 	struct dapx_cm_bind *cmd = ucmd->cmd;
@@ -654,13 +747,10 @@ int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 		if (ret == -ENODEV)
 			ret = -EADDRNOTAVAIL;
 		if (!ret && cm->id->device && cm->id->device != cm->obj.ctx->dev->ibdev) {
-			/*
-			 * The id is bound to another device for good: the process has to create
-			 * a new one.
-			 */
+			/* The id is bound to another device for good: a new one takes its place. */
 			ret = -EADDRNOTAVAIL;
 			dapx_cm_shutdown(cm);
-			if (dapx_cm_create_id(cm))
+			if (dapx_cm_create_id(cm) || dapx_cm_set_options(cm, &cm->options))
 				WRITE_ONCE(cm->state, DAPX_CM_ENDED);
 		}
 		if (!ret)

@@ -376,6 +376,7 @@ union dapx_ucmd_buffer {
 	struct dapx_cm_reject cm_reject;
 	struct dapx_cm_ack cm_ack;
 	struct dapx_cm_take cm_take;
+	struct dapx_cm_modify cm_modify;
 	struct dapx_rmr_create rmr_create;
 	struct dapx_rmr_bind rmr_bind;
 	struct dapx_rmr_query rmr_query;
@@ -448,6 +449,7 @@ int dapx_cmd_cm_query(struct dapx_ucmd *ucmd);
 int dapx_cmd_cm_reject(struct dapx_ucmd *ucmd);
 int dapx_cmd_cm_ack(struct dapx_ucmd *ucmd);
 int dapx_cmd_cm_take(struct dapx_ucmd *ucmd);
+int dapx_cmd_cm_modify(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_create(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd);
 int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd);

@@ -253,6 +253,15 @@ void dapx_ep_disconnect_drained(struct dapx_ep *ep);
 
 /* ------------------------------------------------------------------ cm.c */
 
+/* What the process has set of a CM id. */
+struct dapx_cm_options {
+	u32 set;			/* enum dapx_cm_modify_mask */
+	u8 tos;
+	u8 ack_timeout;
+	bool reuseaddr;
+	bool afonly;
+};
+
 struct dapx_cm {
 	struct dapx_object obj;
 	struct mutex id_mutex;		/* id is there; connector */
@@ -268,6 +277,7 @@ struct dapx_cm {
 	/* attached: gets the events; changed with handler_mutex held */
 	struct dapx_ep *ep;
 	unsigned long sent_at;		/* jiffies: our request or answer went; 0: it is answered */
+	struct dapx_cm_options options;	/* obj.mutex */
 
 	/* a listener */
 	enum dapx_listen_mode mode;

@@ -103,6 +103,7 @@ enum dapx_cmd {
 	DAPX_CMD_XRC_QP_QUERY,
 	DAPX_CMD_MR_MODIFY,
 	DAPX_CMD_CM_TAKE,
+	DAPX_CMD_CM_MODIFY,
 };
 
 #define DAPX_DEVICE_NAME_MAX 64
@@ -1767,6 +1768,55 @@ struct dapx_cm_take {
 };
 
 #define DAPX_CM_TAKE _IO(DAPX_TYPE, DAPX_CMD_CM_TAKE)
+
+/**
+ * enum dapx_cm_modify_mask - dapx_cm_modify.mask
+ * @DAPX_CM_MODIFY_TOS: @tos; IDLE, BOUND or ADDR_READY, as the route depends on it
+ * @DAPX_CM_MODIFY_ACK_TIMEOUT: @ack_timeout; likewise, or in ROUTE_READY, or for a connection
+ *	request. EOPNOTSUPP: iWARP devices have none
+ * @DAPX_CM_MODIFY_REUSEADDR: @reuseaddr; IDLE, or BOUND to set it
+ * @DAPX_CM_MODIFY_AFONLY: @afonly; IDLE or BOUND
+ */
+enum dapx_cm_modify_mask {
+	DAPX_CM_MODIFY_TOS = 1 << 0,
+	DAPX_CM_MODIFY_ACK_TIMEOUT = 1 << 1,
+	DAPX_CM_MODIFY_REUSEADDR = 1 << 2,
+	DAPX_CM_MODIFY_AFONLY = 1 << 3,
+};
+
+/**
+ * struct dapx_cm_modify - ioctl(DAPX_CM_MODIFY): set the options of a CM id
+ * @size: sizeof(struct dapx_cm_modify)
+ * @flags: Must be 0
+ * @cm: handle
+ * @mask: enum dapx_cm_modify_mask: the options to set; the members of others are ignored
+ * @tos: type of service (IPv6: traffic class) of all packets of the connection that this id
+ *	makes, both ways. Over iWARP a hint to the driver, which siw ignores
+ * @ack_timeout: 5 bits: 4.096 us * 2^ack_timeout until this side sends a request again that the
+ *	peer did not acknowledge; 0 for never. If it is set before the route is resolved, the
+ *	peer is asked to use it, too
+ * @reuseaddr: 1: other ids that have it, too, may be bound to the same address and port. Only
+ *	one of them can listen, and only while no other is bound; 0: not
+ * @afonly: 1: an id that is bound to :: uses IPv6 addresses only; 0: IPv4 addresses as well. If
+ *	it is not set: as net.ipv6.bindv6only says
+ *
+ * EBADFD: the id's state does not permit one of them; then none is set. Connections that a
+ * listener accepts have the TOS that the peer chose, and the ack timeout that is set for the
+ * request.
+ */
+struct dapx_cm_modify {
+	__u32 size;
+	__u32 flags;
+	__u32 cm;
+	__u32 mask;
+	__u8 tos;
+	__u8 ack_timeout;
+	__u8 reuseaddr;
+	__u8 afonly;
+	__u32 __reserved;
+};
+
+#define DAPX_CM_MODIFY _IO(DAPX_TYPE, DAPX_CMD_CM_MODIFY)
 
 /**
  * struct dapx_rmr_create - ioctl(DAPX_RMR_CREATE): make a remote memory region

@@ -18,6 +18,7 @@
 
 #include "kselftest_harness.h"
 #include "harness/cm.h"
+#include "harness/machine.h"
 #include "harness/snapshot.h"
 #include "harness/xrc.h"
 
@@ -1492,6 +1493,39 @@ static const struct reject rejects_cm_take[] = {
 	{}
 };
 
+static int cm_modify(struct world *w, void *cmd)
+{
+	struct dapx_cm_modify *c = cmd;
+
+	c->mask = DAPX_CM_MODIFY_TOS | DAPX_CM_MODIFY_REUSEADDR | DAPX_CM_MODIFY_AFONLY;
+	if (!on_siw())
+		c->mask |= DAPX_CM_MODIFY_ACK_TIMEOUT;
+	c->ack_timeout = 14;
+	c->reuseaddr = 1;
+	c->afonly = 1;
+	return new_cm(w, &c->cm);
+}
+
+static void modify_long_timeout(struct world *w, void *cmd)
+{
+	struct dapx_cm_modify *c = cmd;
+
+	c->mask = DAPX_CM_MODIFY_ACK_TIMEOUT;
+	c->ack_timeout = 32;
+}
+
+static const struct reject rejects_cm_modify[] = {
+	REJECT_FLAGS(cm_modify, flags, 0ULL),
+	REJECT_HANDLE(cm_modify, cm),
+	REJECT_FLAGS(cm_modify, mask, 15ULL),
+	ANY(cm_modify, tos),
+	REJECT_BY(cm_modify, ack_timeout, modify_long_timeout, EINVAL),
+	REJECT(cm_modify, reuseaddr, 2, EINVAL),
+	REJECT(cm_modify, afonly, 2, EINVAL),
+	REJECT_BYTES(cm_modify, __reserved),
+	{}
+};
+
 static int cm_ack(struct world *w, void *cmd)
 {
 	struct dapx_cm_ack *c = cmd;
@@ -2163,6 +2197,8 @@ FIXTURE_VARIANT_ADD(cmd, cm_reject)
 	SCENE(cm_reject, cm_reject, CM_REJECT, cm_reject, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, cm_take)
 	SCENE(cm_take, cm_take, CM_TAKE, cm_take, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, cm_modify)
+	SCENE(cm_modify, cm_modify, CM_MODIFY, cm_modify, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, cm_ack)
 	SCENE(cm_ack, cm_ack, CM_ACK, cm_ack, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, rmr_create)
@@ -2460,7 +2496,7 @@ TEST(unknown_command)
 	ASSERT_LE(0, fd);
 	OK(host_set_up(&a, 0));
 	for (nr = 0; nr < 256; nr++) {
-		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_CM_TAKE)
+		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_CM_MODIFY)
 			continue;
 		EXPECT_ERRNO(ENOTTY, ioctl(fd, _IO(DAPX_TYPE, nr), &cmd));
 		EXPECT_ERRNO(ENOTTY, ioctl(a.fd, _IO(DAPX_TYPE, nr), &cmd));

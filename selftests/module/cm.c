@@ -5,6 +5,10 @@
  */
 #include <arpa/inet.h>
 #include <glob.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -23,6 +27,7 @@ FIXTURE(cm)
 	struct host b;
 	struct ep ea;
 	struct ep eb;
+	const struct host *muted;
 };
 
 FIXTURE_SETUP(cm)
@@ -35,6 +40,8 @@ FIXTURE_SETUP(cm)
 
 FIXTURE_TEARDOWN(cm)
 {
+	if (self->muted)
+		host_mute(self->muted, false);
 	host_close(&self->a);
 	host_close(&self->b);
 }
@@ -1405,6 +1412,214 @@ TEST_F(cm, resolve_errors)
 	}
 	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_ERROR, &event));
 	EXPECT_GT(0, event.cm.error);
+}
+
+/* ---- options ---- */
+
+#define CM_SET(host, handle, ...)					\
+	test_cmd(cm_modify, (host)->fd, .cm = (handle), __VA_ARGS__)
+
+TEST_F(cm, options_by_state)
+{
+	const __u32 all = DAPX_CM_MODIFY_TOS | DAPX_CM_MODIFY_REUSEADDR | DAPX_CM_MODIFY_AFONLY;
+	__u32 cm = CM_NEW(&self->a);
+
+	CM_SET(&self->a, cm, .mask = 0);
+	/* Members that are not in the mask are not looked at. */
+	CM_SET(&self->a, cm, .mask = DAPX_CM_MODIFY_TOS, .afonly = 9, .ack_timeout = 99);
+	CM_SET(&self->a, cm, .mask = all, .reuseaddr = 1);
+	CM_SET(&self->a, cm, .mask = all);
+	if (on_siw())
+		test_err(EOPNOTSUPP, cm_modify, self->a.fd, .cm = cm,
+			 .mask = DAPX_CM_MODIFY_ACK_TIMEOUT, .ack_timeout = 14);
+
+	ASSERT_EQ(0, cm_bind_to(&self->a, cm, self->a.addr, 0));
+	test_err(EBADFD, cm_modify, self->a.fd, .cm = cm, .mask = DAPX_CM_MODIFY_REUSEADDR);
+	CM_SET(&self->a, cm, .mask = all, .reuseaddr = 1);
+
+	ASSERT_EQ(0, cm_resolve_addr(&self->a, cm, self->b.addr, 7, NULL, PATIENCE_MS));
+	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ADDR_RESOLVED, NULL));
+	CM_SET(&self->a, cm, .mask = DAPX_CM_MODIFY_TOS, .tos = 8);
+	test_err(EBADFD, cm_modify, self->a.fd, .cm = cm, .mask = DAPX_CM_MODIFY_AFONLY);
+	test_err(EBADFD, cm_modify, self->a.fd, .cm = cm, .mask = all, .reuseaddr = 1);
+	ASSERT_EQ(0, cm_resolve_route(&self->a, cm));
+	OK(expect_cm(&self->a.conn, cm, DAPX_CM_ROUTE_RESOLVED, NULL));
+	test_err(EBADFD, cm_modify, self->a.fd, .cm = cm, .mask = DAPX_CM_MODIFY_TOS);
+	if (!on_siw())
+		CM_SET(&self->a, cm, .mask = DAPX_CM_MODIFY_ACK_TIMEOUT, .ack_timeout = 14);
+
+	cm = CM_NEW(&self->a);
+	ASSERT_EQ(0, cm_bind_to(&self->a, cm, self->a.addr, 0));
+	test_cmd(cm_listen, self->a.fd, .cm = cm);
+	test_err(EBADFD, cm_modify, self->a.fd, .cm = cm, .mask = DAPX_CM_MODIFY_TOS);
+	test_err(EBADFD, cm_modify, self->a.fd, .cm = cm, .mask = DAPX_CM_MODIFY_REUSEADDR,
+		 .reuseaddr = 1);
+	test_err(EBADFD, cm_modify, self->a.fd, .cm = cm, .mask = DAPX_CM_MODIFY_AFONLY);
+}
+
+/* Connects ea of @a to eb of @b by @cm, whose options are set. */
+#define CONNECT_BY_ID(cm_, listener_, event_)						\
+do {											\
+	ASSERT_EQ(0, cm_resolve_addr(&self->a, cm_, self->b.addr, (listener_)->port,	\
+				     self->a.addr, PATIENCE_MS));			\
+	OK(expect_cm(&self->a.conn, cm_, DAPX_CM_ADDR_RESOLVED, NULL));		\
+	ASSERT_EQ(0, cm_resolve_route(&self->a, cm_));					\
+	OK(expect_cm(&self->a.conn, cm_, DAPX_CM_ROUTE_RESOLVED, NULL));		\
+	test_cmd(ep_connect, self->a.fd, .ep = self->ea.handle, .cm = (cm_),		\
+		 .deadline = DAPX_NO_DEADLINE, .retry_count = 3, .rnr_retry_count = 7); \
+	OK(listener_request(listener_, event_));					\
+} while (0)
+
+#define BOTH_ARE_CONNECTED()								\
+do {											\
+	OK(expect_connection(&self->a.conn, self->ea.handle,				\
+			     DAPX_CONNECTION_ESTABLISHED, NULL));			\
+	OK(expect_connection(&self->b.conn, self->eb.handle,				\
+			     DAPX_CONNECTION_ESTABLISHED, NULL));			\
+} while (0)
+
+/* Packets of reliable connections that @fd has seen from @host: those with @tos, and others. */
+static void count_packets(int fd, const struct host *host, __u8 tos, unsigned int *with,
+			  unsigned int *without)
+{
+	struct {
+		struct iphdr ip;
+		struct udphdr udp;
+		__u8 opcode[4];
+	} packet;
+	struct in_addr from;
+
+	inet_pton(AF_INET, host->addr, &from);
+	while (recv(fd, &packet, sizeof(packet), MSG_DONTWAIT) == sizeof(packet)) {
+		if (packet.ip.saddr != from.s_addr || packet.ip.protocol != IPPROTO_UDP ||
+		    packet.udp.dest != htons(4791) || packet.opcode[0] >> 5)
+			continue;
+		(*(packet.ip.tos == tos ? with : without))++;
+	}
+}
+
+TEST_F(cm, tos_of_a_connection)
+{
+	unsigned int with[2] = {}, without[2] = {};
+	__u32 cm = CM_NEW(&self->a);
+	struct listener listener;
+	struct dapx_event event;
+	int i, seen[2];
+
+	if (on_siw())
+		SKIP(return, "siw ignores the type of service");
+	for (i = 0; i < 2; i++) {
+		seen[i] = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, htons(ETH_P_IP));
+		ASSERT_LE(0, seen[i]);
+	}
+	OK(listener_open(&self->b, &listener));
+	CM_SET(&self->a, cm, .mask = DAPX_CM_MODIFY_TOS, .tos = 0x28);
+	CONNECT_BY_ID(cm, &listener, &event);
+	OK(ep_accept(&self->eb, event.request.cm));
+	BOTH_ARE_CONNECTED();
+	OK(ep_exchange(&self->ea, &self->eb));
+	count_packets(seen[0], &self->a, 0x28, &with[0], &without[0]);
+	count_packets(seen[1], &self->b, 0x28, &with[1], &without[1]);
+	for (i = 0; i < 2; i++) {
+		EXPECT_LT(0, with[i]);
+		EXPECT_EQ(0, without[i]);
+		close(seen[i]);
+	}
+}
+
+/* On the active side it is an option of the id, on the passive one of the request. */
+TEST_F(cm, ack_timeout)
+{
+	struct ep *sender;
+	struct listener listener;
+	struct dapx_event event;
+	int passive;
+	__u64 start;
+	__u32 cm;
+
+	if (on_siw())
+		SKIP(return, "iWARP has none");
+	OK(listener_open(&self->b, &listener));
+	for (passive = 0; passive < 2; passive++) {
+		cm = CM_NEW(&self->a);
+		/* The peer would do as it is asked, were it asked before the route is known. */
+		if (!passive)
+			CM_SET(&self->a, cm, .mask = DAPX_CM_MODIFY_ACK_TIMEOUT,
+			       .ack_timeout = 10);
+		CONNECT_BY_ID(cm, &listener, &event);
+		if (passive)
+			CM_SET(&self->b, event.request.cm, .mask = DAPX_CM_MODIFY_ACK_TIMEOUT,
+			       .ack_timeout = 10);
+		OK(ep_accept(&self->eb, event.request.cm));
+		BOTH_ARE_CONNECTED();
+		OK(ep_exchange(&self->ea, &self->eb));
+
+		sender = passive ? &self->eb : &self->ea;
+		/* Acknowledgements are lost. */
+		self->muted = passive ? &self->a : &self->b;
+		OK(host_mute(self->muted, true));
+		start = now_ns();
+		OK(ep_send(sender, 7, 0, 8));
+		OK(expect_completion(&sender->host->done, 7, DAPX_STATUS_TRANSPORT, NULL));
+		EXPECT_GT(1000000000ULL, now_ns() - start);
+		OK(host_mute(self->muted, false));
+		self->muted = NULL;
+		OK(ep_await_state(&self->ea, DAPX_EP_DISCONNECTED));
+		OK(ep_await_state(&self->eb, DAPX_EP_DISCONNECTED));
+		test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+		test_cmd(ep_reset, self->b.fd, .ep = self->eb.handle);
+		evd_drain(&self->a.conn);
+		evd_drain(&self->b.conn);
+		evd_drain(&self->a.recv);
+		evd_drain(&self->b.recv);
+	}
+}
+
+TEST_F(cm, reuseaddr)
+{
+	__u32 first = CM_NEW(&self->a), second = CM_NEW(&self->a), third = CM_NEW(&self->a);
+	__u16 port;
+
+	CM_SET(&self->a, first, .mask = DAPX_CM_MODIFY_REUSEADDR, .reuseaddr = 1);
+	ASSERT_EQ(0, cm_bind_to(&self->a, first, self->a.addr, 0));
+	port = cm_local_port(&self->a, first);
+	EXPECT_ERRNO(EADDRINUSE, cm_bind_to(&self->a, second, self->a.addr, port));
+	CM_SET(&self->a, second, .mask = DAPX_CM_MODIFY_REUSEADDR, .reuseaddr = 1);
+	ASSERT_EQ(0, cm_bind_to(&self->a, second, self->a.addr, port));
+	EXPECT_EQ(port, cm_local_port(&self->a, second));
+
+	/* A port is listened at by one. */
+	test_err(EADDRINUSE, cm_listen, self->a.fd, .cm = first);
+	test_cmd(free, self->a.fd, .handle = second);
+	test_cmd(cm_listen, self->a.fd, .cm = first);
+	CM_SET(&self->a, third, .mask = DAPX_CM_MODIFY_REUSEADDR, .reuseaddr = 1);
+	EXPECT_ERRNO(EADDRINUSE, cm_bind_to(&self->a, third, self->a.addr, port));
+}
+
+/* One listener for each family, at the same port. */
+TEST_F(cm, afonly)
+{
+	struct listener four = { .host = &self->b, .cm = CM_NEW(&self->b) };
+	__u32 six = CM_NEW(&self->b);
+
+	CM_SET(&self->b, six, .mask = DAPX_CM_MODIFY_AFONLY, .afonly = 1);
+	/* An option stays when an address that is another device's is refused. */
+	EXPECT_ERRNO(EADDRNOTAVAIL, cm_bind_to(&self->b, six, self->a.addr6, 0));
+	ASSERT_EQ(0, cm_bind_to(&self->b, six, "::", 0));
+	test_cmd(cm_listen, self->b.fd, .cm = six);
+	four.port = cm_local_port(&self->b, six);
+	ASSERT_NE(0, four.port);
+	ASSERT_EQ(0, cm_bind_to(&self->b, four.cm, "0.0.0.0", four.port))
+		TH_LOG("%s", strerror(errno));
+	test_cmd(cm_listen, self->b.fd, .cm = four.cm);
+	OK(connect_through(&self->ea, &four, &self->eb));
+
+	/* Otherwise IPv4 addresses are its, too. */
+	six = CM_NEW(&self->b);
+	CM_SET(&self->b, six, .mask = DAPX_CM_MODIFY_AFONLY, .afonly = 0);
+	ASSERT_EQ(0, cm_bind_to(&self->b, six, "::", 0));
+	EXPECT_ERRNO(EADDRNOTAVAIL, cm_bind_to(&self->b, CM_NEW(&self->b), "0.0.0.0",
+					       cm_local_port(&self->b, six)));
 }
 
 TEST_HARNESS_MAIN

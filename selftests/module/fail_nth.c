@@ -430,6 +430,17 @@ static int for_cm_reject(struct stage *s, void *cmd)
 	return 0;
 }
 
+static int for_cm_modify(struct stage *s, void *cmd)
+{
+	struct dapx_cm_modify *c = cmd;
+
+	if (a_cm(s))
+		return -1;
+	c->cm = s->handle;
+	c->mask = DAPX_CM_MODIFY_TOS;
+	return 0;
+}
+
 static int for_cm_take(struct stage *s, void *cmd)
 {
 	struct dapx_cm_take *c = cmd;
@@ -859,6 +870,8 @@ FIXTURE_VARIANT_ADD(fail, cm_resolve)
 FIXTURE_VARIANT_ADD(fail, cm_query) FAIL(cm_query, CM_QUERY, for_cm_query);
 FIXTURE_VARIANT_ADD(fail, cm_reject)
 	FAIL(cm_reject, CM_REJECT, for_cm_reject);
+FIXTURE_VARIANT_ADD(fail, cm_modify)
+	FAIL(cm_modify, CM_MODIFY, for_cm_modify);
 FIXTURE_VARIANT_ADD(fail, cm_take) FAIL(cm_take, CM_TAKE, for_cm_take);
 FIXTURE_VARIANT_ADD(fail, cm_ack) FAIL(cm_ack, CM_ACK, for_cm_ack);
 FIXTURE_VARIANT_ADD(fail, rmr_create)

@@ -942,6 +942,57 @@ TEST_F(cm, listener_of_one_family)
 	OK(drop(&id));
 }
 
+static int set(struct rdma_cm_id *id, int option, int value)
+{
+	__u8 byte = value;
+
+	if (option == RDMA_OPTION_ID_TOS || option == RDMA_OPTION_ID_ACK_TIMEOUT)
+		return rdma_set_option(id, RDMA_OPTION_ID, option, &byte, sizeof(byte));
+	return rdma_set_option(id, RDMA_OPTION_ID, option, &value, sizeof(value));
+}
+
+TEST_F(cm, options)
+{
+	struct rdma_cm_id *id = new_id(self->cb);
+	int value = 1;
+
+	EXPECT_EQ(0, set(id, RDMA_OPTION_ID_TOS, 0x28));
+	EXPECT_EQ(0, set(id, RDMA_OPTION_ID_ACK_TIMEOUT, 14));
+	EXPECT_EQ(0, set(id, RDMA_OPTION_ID_REUSEADDR, 1));
+	EXPECT_EQ(0, set(id, RDMA_OPTION_ID_AFONLY, 1));
+	EXPECT_ERRNO(EINVAL, set(id, RDMA_OPTION_ID_ACK_TIMEOUT, 32));
+	EXPECT_ERRNO(EINVAL, rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value,
+					     sizeof(value)));
+	EXPECT_ERRNO(EINVAL, rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
+					     &value, 1));
+	EXPECT_EQ(-1, set(id, 99, 1));
+	OK(drop(&id));
+
+	/* Until there is an address, and until there is a route. */
+	OK(resolved(self, self->port, false, &self->a));
+	EXPECT_EQ(0, set(self->a, RDMA_OPTION_ID_TOS, 0x28));
+	EXPECT_ERRNO(EINVAL, set(self->a, RDMA_OPTION_ID_AFONLY, 1));
+	ASSERT_EQ(0, rdma_resolve_route(self->a, PATIENCE_MS));
+	OK(expect(self->ca, self->a, RDMA_CM_EVENT_ROUTE_RESOLVED));
+	EXPECT_ERRNO(EINVAL, set(self->a, RDMA_OPTION_ID_TOS, 0x28));
+	EXPECT_EQ(0, set(self->a, RDMA_OPTION_ID_ACK_TIMEOUT, 14));
+}
+
+TEST_F(cm, ids_at_the_same_address)
+{
+	struct rdma_cm_id *first = new_id(self->cb), *second = new_id(self->cb);
+	struct sockaddr *taken;
+
+	ASSERT_EQ(0, set(first, RDMA_OPTION_ID_REUSEADDR, 1));
+	ASSERT_EQ(0, rdma_bind_addr(first, at(own_ip(), 0)));
+	taken = at(own_ip(), ntohs(rdma_get_src_port(first)));
+	EXPECT_ERRNO(EADDRINUSE, rdma_bind_addr(second, taken));
+	ASSERT_EQ(0, set(second, RDMA_OPTION_ID_REUSEADDR, 1));
+	EXPECT_EQ(0, rdma_bind_addr(second, taken));
+	OK(drop(&first));
+	OK(drop(&second));
+}
+
 /* Listening without an address is listening at all of them. */
 TEST_F(cm, listener_without_an_address)
 {
@@ -1689,7 +1740,6 @@ TEST_F(cm, not_supported)
 	struct rdma_cm_id *id = NULL;
 	struct ibv_ece ece = {};
 	int mask = 0, on = 1;
-	__u8 tos = 0;
 
 	EXPECT_ERRNO(EOPNOTSUPP, rdma_create_id(self->ca, &id, NULL, RDMA_PS_UDP));
 	EXPECT_ERRNO(EOPNOTSUPP, rdma_create_id(self->ca, &id, NULL, RDMA_PS_IPOIB));
@@ -1705,10 +1755,7 @@ TEST_F(cm, not_supported)
 	EXPECT_ERRNO(EOPNOTSUPP, rdma_get_remote_ece(id, &ece));
 	EXPECT_ERRNO(EOPNOTSUPP, rdma_reject_ece(id, NULL, 0));
 	EXPECT_ERRNO(EOPNOTSUPP,
-		     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)));
-	/* Too late, as it is bound. */
-	EXPECT_ERRNO(EINVAL,
-		     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)));
+		     rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &on, sizeof(on)));
 	EXPECT_ERRNO(EINVAL, rdma_notify(id, IBV_EVENT_PORT_ERR));
 	EXPECT_EQ(0, rdma_notify(id, IBV_EVENT_COMM_EST));
 }

@@ -21,6 +21,14 @@ dapxc_cm* dapxc_cm_create(const dapxc_evd* evd, uint64_t user_data)
     return make<dapxc_cm>(dapx::CmId::create(evd->object, user_data));
 }
 
+int dapxc_cm_modify(dapxc_cm* cm, dapx_cm_modify* options)
+{
+    if (cm == nullptr || !has_room(options, offsetof(dapx_cm_modify, mask)))
+        return invalid();
+    options->cm = cm->object.handle();
+    return ask(cm->object.context(), *options, "cannot set options of the CM id");
+}
+
 int dapxc_cm_bind(dapxc_cm* cm, const sockaddr* address)
 {
     if (cm == nullptr || address == nullptr)

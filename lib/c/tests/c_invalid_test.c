@@ -199,7 +199,12 @@ static void connections(void)
 	const struct sockaddr *to = (const struct sockaddr *)&address;
 	struct dapx_event event = { .type = DAPX_EVENT_SOFTWARE };
 	struct dapx_cm_query query = { .size = sizeof(query) };
+	struct dapx_cm_modify modify = { .size = sizeof(modify) };
 
+	CHECK(dapxc_cm_modify(NULL, &modify) == EINVAL);
+	CHECK(dapxc_cm_modify(cm, NULL) == EINVAL);
+	modify.size = 8;
+	CHECK(dapxc_cm_modify(cm, &modify) == EINVAL);
 	CHECK(dapxc_cm_bind(NULL, to) == EINVAL);
 	CHECK(dapxc_cm_bind(cm, NULL) == EINVAL);
 	CHECK(dapxc_cm_listen(NULL, 0) == EINVAL);
@@ -271,7 +276,7 @@ int main(void)
 		DAPX_DOORBELL, DAPX_EVD_WAIT, DAPX_SRQ_MODIFY, DAPX_SRQ_QUERY, DAPX_EP_QUERY,
 		DAPX_EP_MODIFY, DAPX_EP_CONNECT, DAPX_EP_ACCEPT, DAPX_EP_DISCONNECT, DAPX_EP_RESET,
 		DAPX_CM_BIND, DAPX_CM_LISTEN, DAPX_CM_RESOLVE, DAPX_CM_QUERY, DAPX_CM_REJECT,
-		DAPX_CM_ACK, DAPX_XRC_QP_CREATE, DAPX_XRC_QP_REGISTER, DAPX_XRC_QP_UNREGISTER,
+		DAPX_CM_ACK, DAPX_CM_MODIFY, DAPX_XRC_QP_CREATE, DAPX_XRC_QP_REGISTER, DAPX_XRC_QP_UNREGISTER,
 		DAPX_XRC_QP_MODIFY, DAPX_XRC_QP_ACCEPT, DAPX_XRC_QP_QUERY, DAPX_FREE,
 	};
 	size_t i;

@@ -467,6 +467,8 @@ static void connections(void)
 	struct dapx_cm_reject reject;
 	struct dapx_cm_bind bind;
 	struct dapx_cm_listen listen;
+	struct dapx_cm_modify modify = { .size = sizeof(modify), .mask = DAPX_CM_MODIFY_TOS,
+					 .tos = 40 };
 	struct dapxc_ep *ep, *xrc;
 
 	to.sin_addr.s_addr = inet_addr("10.0.0.2");
@@ -503,6 +505,12 @@ static void connections(void)
 	CHECK(dapxc_cm_free(cm) == 0);
 
 	listener = dapxc_cm_create(evd, 0);
+	fake_fail_next(DAPX_CM_MODIFY, EBADFD);
+	CHECK(dapxc_cm_modify(listener, &modify) == EBADFD);
+	CHECK(dapxc_cm_modify(listener, &modify) == 0);
+	fake_last(DAPX_CM_MODIFY, &modify, sizeof(modify));
+	CHECK(modify.cm == dapxc_cm_handle(listener) && modify.tos == 40);
+	CHECK(modify.mask == DAPX_CM_MODIFY_TOS);
 	CHECK(dapxc_cm_bind(listener, (struct sockaddr *)&from) == 0);
 	fake_last(DAPX_CM_BIND, &bind, sizeof(bind));
 	CHECK(!memcmp(&bind.addr, &from, sizeof(from)));

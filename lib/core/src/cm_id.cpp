@@ -47,6 +47,29 @@ Result<void> CmId::take(const Evd& evd, std::uint64_t user_data) noexcept
     return detail::command(fd(), argument, "cannot take the request");
 }
 
+Result<void> CmId::modify(const CmOptions& options) noexcept
+{
+    ::dapx_cm_modify argument{};
+    argument.cm = handle();
+    if (options.tos) {
+        argument.mask |= DAPX_CM_MODIFY_TOS;
+        argument.tos = *options.tos;
+    }
+    if (options.ack_timeout) {
+        argument.mask |= DAPX_CM_MODIFY_ACK_TIMEOUT;
+        argument.ack_timeout = *options.ack_timeout;
+    }
+    if (options.reuse_address) {
+        argument.mask |= DAPX_CM_MODIFY_REUSEADDR;
+        argument.reuseaddr = *options.reuse_address ? 1 : 0;
+    }
+    if (options.one_family) {
+        argument.mask |= DAPX_CM_MODIFY_AFONLY;
+        argument.afonly = *options.one_family ? 1 : 0;
+    }
+    return detail::command(fd(), argument, "cannot set options of the CM id");
+}
+
 Result<void> CmId::bind(const Address& address) noexcept
 {
     ::dapx_cm_bind argument{};

@@ -57,6 +57,7 @@ DAPX_COMMAND(dapx_cm_query, DAPX_CM_QUERY, true);
 DAPX_COMMAND(dapx_cm_reject, DAPX_CM_REJECT, true);
 DAPX_COMMAND(dapx_cm_ack, DAPX_CM_ACK, true);
 DAPX_COMMAND(dapx_cm_take, DAPX_CM_TAKE, true);
+DAPX_COMMAND(dapx_cm_modify, DAPX_CM_MODIFY, true);
 DAPX_COMMAND(dapx_rmr_create, DAPX_RMR_CREATE, true);
 DAPX_COMMAND(dapx_rmr_bind, DAPX_RMR_BIND, true);
 DAPX_COMMAND(dapx_rmr_query, DAPX_RMR_QUERY, true);

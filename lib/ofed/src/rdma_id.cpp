@@ -81,6 +81,14 @@ int no_device_with(const core::Address& address) noexcept
     return local ? ENODEV : EADDRNOTAVAIL;
 }
 
+int apply(core::CmOptions options, const RdmaDevice& device, core::CmId& cm) noexcept
+{
+    // iWARP has no such timeout; librdmacm accepts it there, too.
+    if (core::has(device.context().attributes().caps, core::DeviceCap::iwarp))
+        options.ack_timeout.reset();
+    return options == core::CmOptions{} ? 0 : error_of(cm.modify(options));
+}
+
 /// Numbers that events have with librdmacm: of InfiniBand's reasons to reject.
 constexpr int no_such_service = 8;
 constexpr int by_consumer = 28;
@@ -190,6 +198,8 @@ try {
     auto made = core::CmId::create(*evd);
     if (!made)
         return error_of(made);
+    if (const int error = apply(options_, device, *made))
+        return error;
     const std::lock_guard guard(events().lock());
     legs_.push_back({.device = &device, .evd = std::move(*evd), .cm = std::move(*made)});
     return 0;
@@ -248,10 +258,11 @@ int RdmaId::bind_to(RdmaDevice& device, const core::Address& address) noexcept
 /// first of them.
 int RdmaId::bind_everywhere(const core::Address& address) noexcept
 {
+    const bool one_family = address.family() == AF_INET || options_.one_family.value_or(false);
     std::uint16_t port = address.port();
     for (RdmaDevice* device : RdmaDevice::all()) {
         for (const core::Address& own : device->addresses()) {
-            if (own.family() != address.family() && (address.family() == AF_INET || ipv6_only_))
+            if (own.family() != address.family() && one_family)
                 continue;
             if (const int error = bind_to(*device, own.with_port(port)))
                 return error;
@@ -451,16 +462,54 @@ int RdmaId::disconnect() noexcept
     return disconnected_ ? 0 : complete();
 }
 
+/// Of the ids that there are, and of those that it makes later.
+int RdmaId::set_options(const core::CmOptions& options) noexcept
+{
+    // Which addresses it listens on was decided when it was bound.
+    if (options.one_family && !legs_.empty())
+        return EINVAL;
+    for (Leg& leg : legs_) {
+        if (!leg.cm)
+            return EINVAL;
+        if (const int error = apply(options, *leg.device, leg.cm))
+            return error;
+    }
+    if (options.tos)
+        options_.tos = options.tos;
+    if (options.ack_timeout)
+        options_.ack_timeout = options.ack_timeout;
+    if (options.reuse_address)
+        options_.reuse_address = options.reuse_address;
+    if (options.one_family)
+        options_.one_family = options.one_family;
+    return 0;
+}
+
 int RdmaId::set_option(int level, int option, const void* value, std::size_t length) noexcept
 {
-    if (level != RDMA_OPTION_ID || option != RDMA_OPTION_ID_AFONLY)
+    if (level != RDMA_OPTION_ID)
         return EOPNOTSUPP;
-    int on = 0;
-    if (value == nullptr || length != sizeof(on) || !legs_.empty())
+    std::uint8_t byte = 0;
+    int number = 0;
+    const bool is_byte = option == RDMA_OPTION_ID_TOS || option == RDMA_OPTION_ID_ACK_TIMEOUT;
+    if (value == nullptr || length != (is_byte ? sizeof(byte) : sizeof(number)))
         return EINVAL;
-    std::memcpy(&on, value, sizeof(on));
-    ipv6_only_ = on != 0;
-    return 0;
+    if (is_byte)
+        std::memcpy(&byte, value, sizeof(byte));
+    else
+        std::memcpy(&number, value, sizeof(number));
+    switch (option) {
+    case RDMA_OPTION_ID_TOS:
+        return set_options({.tos = byte});
+    case RDMA_OPTION_ID_ACK_TIMEOUT:
+        return byte > 31 ? EINVAL : set_options({.ack_timeout = byte});
+    case RDMA_OPTION_ID_REUSEADDR:
+        return set_options({.reuse_address = number != 0});
+    case RDMA_OPTION_ID_AFONLY:
+        return set_options({.one_family = number != 0});
+    default:
+        return ENOSYS; // as librdmacm
+    }
 }
 
 /// Of a synchronous id: waits for what was begun.

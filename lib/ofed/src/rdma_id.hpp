@@ -104,6 +104,7 @@ private:
     [[nodiscard]] int bind_everywhere(const core::Address& address) noexcept;
     void set_device(RdmaDevice& device) noexcept;
     void set_addresses(const core::CmInfo& info) noexcept;
+    [[nodiscard]] int set_options(const core::CmOptions& options) noexcept;
     [[nodiscard]] core::CmId* cm() noexcept;
     [[nodiscard]] int check_connection(const rdma_conn_param* param,
                                        core::EndpointChanges::RdAtomic& rd_atomic) noexcept;
@@ -121,7 +122,7 @@ private:
     std::unique_ptr<EventChannel> own_channel_;
     RdmaDevice* device_ = nullptr;
     std::vector<Leg> legs_;
-    bool ipv6_only_ = false;
+    core::CmOptions options_; ///< of each leg
     std::optional<ibv_qp_init_attr> request_qp_;
     Qp* own_qp_ = nullptr;
     bool disconnected_ = false; ///< the event was got

@@ -81,3 +81,4 @@ DAPX_COMMAND(xrc_qp_query, XRC_QP_QUERY,
 	     OUTPUT(out_not_ready) OUTPUT(out_qp))
 DAPX_COMMAND(mr_modify, MR_MODIFY)
 DAPX_COMMAND(cm_take, CM_TAKE)
+DAPX_COMMAND(cm_modify, CM_MODIFY)

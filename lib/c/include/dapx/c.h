@@ -350,6 +350,11 @@ DAPXC_API int dapxc_ep_free(struct dapxc_ep *ep);
 /* -------------------------------------------------------------------------- CM ids */
 
 DAPXC_API struct dapxc_cm *dapxc_cm_create(const struct dapxc_evd *evd, uint64_t user_data);
+/*
+ * Sets the options that @options->mask names, all or none. @options->size is the caller's to set;
+ * the call sets its cm. EBADFD (state), EINVAL, EOPNOTSUPP (an ack timeout on iWARP).
+ */
+DAPXC_API int dapxc_cm_modify(struct dapxc_cm *cm, struct dapx_cm_modify *options);
 /* Port 0: any free one, which dapxc_cm_query() tells. EADDRINUSE, EADDRNOTAVAIL. */
 DAPXC_API int dapxc_cm_bind(struct dapxc_cm *cm, const struct sockaddr *address);
 /* Takes requests. @backlog: so many may wait; 0 for the module's limit. */

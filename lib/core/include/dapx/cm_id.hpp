@@ -7,6 +7,7 @@
 #include <dapx/object.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,21 @@ struct CmInfo {
     std::uint32_t port = 0; ///< of the device, from 1; 0 while not known
 };
 
+/// What CmId::modify() sets: what has a value. Source: struct dapx_cm_modify.
+struct CmOptions {
+    /// Type of service of the connection's packets, both ways; siw ignores it.
+    std::optional<std::uint8_t> tos = std::nullopt;
+    /// 4.096 us * 2^ack_timeout until a request that was not acknowledged is sent again; at most 31,
+    /// 0 for never. iWARP has none.
+    std::optional<std::uint8_t> ack_timeout = std::nullopt;
+    /// Other ids that have it, too, may be bound to the same address and port.
+    std::optional<bool> reuse_address = std::nullopt;
+    /// An id that is bound to :: uses IPv6 addresses only.
+    std::optional<bool> one_family = std::nullopt;
+
+    [[nodiscard]] bool operator==(const CmOptions&) const noexcept = default;
+};
+
 /// A connection manager id: a listener, an active side, or a connection request that waits.
 ///
 /// Move-only. The destructor is discard(). Whoever frees it rejects what waits on a listener and was
@@ -80,6 +96,12 @@ public:
     /// Errors: EBADFD (no request, answered, or taken already), EINVAL (the listener has an endpoint
     /// for it), ENOENT, EIO. Source: DAPX_CM_TAKE.
     [[nodiscard]] Result<void> take(const Evd& evd, std::uint64_t user_data = 0) noexcept;
+
+    /// Sets @p options: all of them, or none. Most before bind(), and the rest before the route is
+    /// resolved; CmOptions::ack_timeout also before a request is accepted.
+    /// Errors: EBADFD (state), EINVAL (ack_timeout above 31), EOPNOTSUPP (ack_timeout on iWARP).
+    /// Source: DAPX_CM_MODIFY.
+    [[nodiscard]] Result<void> modify(const CmOptions& options) noexcept;
 
     /// Gives it a local address of the device; port 0 for any free one: local_address() tells.
     /// Errors: EADDRINUSE, EADDRNOTAVAIL (another device's), EBADFD. Source: DAPX_CM_BIND.
