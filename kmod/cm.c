@@ -724,6 +724,15 @@ int dapx_cmd_cm_modify(struct dapx_ucmd *ucmd)
 	return ret;
 }
 
+/* What rdma_cm has bound, it keeps bound: a new id takes its place. */
+static void dapx_cm_unbind(struct dapx_cm *cm)
+{
+	dapx_cm_shutdown(cm);
+	cm->connect_until = 0;
+	if (dapx_cm_create_id(cm) || dapx_cm_set_options(cm, &cm->options))
+		WRITE_ONCE(cm->state, DAPX_CM_ENDED);
+}
+
 int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 {
 	struct dapx_cm_bind *cmd = ucmd->cmd;
@@ -747,11 +756,8 @@ int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 		if (ret == -ENODEV)
 			ret = -EADDRNOTAVAIL;
 		if (!ret && cm->id->device && cm->id->device != cm->obj.ctx->dev->ibdev) {
-			/* The id is bound to another device for good: a new one takes its place. */
 			ret = -EADDRNOTAVAIL;
-			dapx_cm_shutdown(cm);
-			if (dapx_cm_create_id(cm) || dapx_cm_set_options(cm, &cm->options))
-				WRITE_ONCE(cm->state, DAPX_CM_ENDED);
+			dapx_cm_unbind(cm);
 		}
 		if (!ret)
 			WRITE_ONCE(cm->state, DAPX_CM_BOUND);
@@ -797,6 +803,9 @@ static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd,
 		spin_lock_irq(&cm->lock);
 		cm->state = from;
 		spin_unlock_irq(&cm->lock);
+		/* rdma_resolve_addr() binds first. */
+		if (from == DAPX_CM_IDLE)
+			dapx_cm_unbind(cm);
 	}
 	return ret == -ENODEV ? -EADDRNOTAVAIL : ret;
 }
