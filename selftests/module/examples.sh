@@ -49,17 +49,17 @@ both_ways() {
 	"$talk" "$DAPX_PEER_DEV" "$DAPX_PEER_IP" listen <"$work/answers" >"$work/server" 2>&1 &
 	server=$!
 	exec 4>"$work/answers"
+	# What it says arrives, or it has ended, as nobody listened yet.
 	for ((tries = 0; tries < 100; tries++)); do
 		timeout 50 "$talk" "$DAPX_DEV" "$DAPX_PEER_IP" connect <"$work/words" >"$work/client" 2>&1 &
 		client=$!
 		exec 3>"$work/words"
-		sleep 0.3
-		! kill -0 "$client" 2>/dev/null || break
+		(echo one >&3) 2>/dev/null
+		until grep -qx one "$work/server" || ! kill -0 "$client" 2>/dev/null; do sleep 0.1; done
+		! grep -qx one "$work/server" || break
 		exec 3>&-
-		grep -q "nobody listens" "$work/client" || break
+		grep -q "nobody listens" "$work/client" || { cat "$work/client"; return 1; }
 	done
-	echo "one" >&3
-	until grep -qx one "$work/server"; do sleep 0.1; done
 	echo "two" >&4
 	until grep -qx two "$work/client"; do sleep 0.1; done
 	seq 50 >&3
