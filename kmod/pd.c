@@ -22,7 +22,8 @@ static void dapx_pd_check_qps(struct work_struct *work)
 	mutex_unlock(&pd->members_lock);
 	if (!left)
 		return;
-	WRITE_ONCE(pd->checks_left, left - 1);
+	/* Unless it has been renewed meanwhile. */
+	cmpxchg(&pd->checks_left, left, left - 1);
 	dapx_object_queue_delayed(&pd->obj, &pd->check_work, msecs_to_jiffies(DAPX_QP_CHECK_MS));
 }
 
