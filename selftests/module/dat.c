@@ -1901,6 +1901,24 @@ TEST_F(dat, registry_without_a_file)
 	EXPECT_EQ(0, system("rm /tmp/dat.conf.$PPID"));
 }
 
+/* Of several lines for the same, the first whose library can be loaded. */
+TEST_F(dat, registry_tries_the_next_line)
+{
+	ASSERT_EQ(0, system("sed 's/\\(.*\\) [^ ]*dapx-dat[^ ]* \\(.*\\)/\\1 libnone.so \\2\\n&/' $DAT_OVERRIDE |"
+			    TO_NONE));
+	EXPECT_EQ(0, system("DAT_DBG_TYPE=1 " WITH_NONE " | grep '^dapx-none0: libnone.so'"));
+	EXPECT_EQ(0, system("DAT_DBG_TYPE=1 " WITH_NONE " | grep '^dapx-none0: .*none0'"));
+	EXPECT_EQ(0, system("rm /tmp/dat.conf.$PPID"));
+}
+
+/* As in libdat2, they name nothing that can be opened. */
+TEST_F(dat, registry_ignores_nondefault_lines)
+{
+	ASSERT_EQ(0, system("sed 's/ default / nondefault /' $DAT_OVERRIDE |" TO_NONE));
+	EXPECT_EQ(0, system("DAT_DBG_TYPE=1 " WITH_NONE " | grep '^dapx-none0: no such u1.2 line'"));
+	EXPECT_EQ(0, system("rm /tmp/dat.conf.$PPID"));
+}
+
 /* What the 2.0 registry would follow into nowhere. */
 TEST_F(dat, registry_knows_handles)
 {

@@ -37,6 +37,9 @@ std::optional<Entry> parse_entry(std::string_view line)
         provider_version >> std::quoted(entry.ia_parameters);
     if (!words || entry.ia_name.starts_with('#') || !parse_version(version, entry))
         return std::nullopt;
+    // As libdat2, which ignores "nondefault" lines.
+    if (preference != "default")
+        return std::nullopt;
     entry.thread_safe = safety == "threadsafe";
     if (!entry.thread_safe && safety != "nonthreadsafe")
         return std::nullopt;

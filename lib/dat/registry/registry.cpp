@@ -51,18 +51,19 @@ public:
     {
         const std::lock_guard lock(mutex_);
         read();
-        Line* line = nullptr;
-        if (const DAT_RETURN missing = find(wanted, line)) {
-            if (!complaint_.empty())
-                explain(wanted.ia_name, complaint_);
-            return missing;
+        DAT_RETURN_SUBTYPE missing = DAT_NAME_NOT_REGISTERED;
+        const std::vector<Line*> lines = find(wanted, missing);
+        if (lines.empty() && !complaint_.empty())
+            explain(wanted.ia_name, complaint_);
+        // Of a provider that cannot be loaded, the next line may name another file.
+        for (Line* line : lines) {
+            if (line->users == 0 && !load(*line))
+                continue;
+            ++line->users;
+            provider = line->provider;
+            return DAT_SUCCESS;
         }
-        if (line->users == 0)
-            if (const DAT_RETURN failed = load(*line))
-                return failed;
-        ++line->users;
-        provider = line->provider;
-        return DAT_SUCCESS;
+        return error(DAT_PROVIDER_NOT_FOUND, missing);
     }
 
     void close(const DAT_PROVIDER& provider)
@@ -89,7 +90,7 @@ public:
     {
         const std::lock_guard lock(mutex_);
         for (Line& line : lines_) {
-            if (!same(info_of(line.entry), info))
+            if (!same(info_of(line.entry), info) || (loading_ != nullptr && loading_ != &line))
                 continue;
             if (line.provider != nullptr)
                 return error(DAT_PROVIDER_ALREADY_REGISTERED);
@@ -141,44 +142,47 @@ private:
         complaint_ = "no such u1.2 line in " + path + "; 'dapxctl dat-conf' prints those of dapx";
     }
 
-    /// What is missing is told as exactly as DAT can.
-    DAT_RETURN find(const DAT_PROVIDER_INFO& wanted, Line*& found)
+    /// The lines for it. If there are none, @p missing says what is missing as exactly as DAT can.
+    std::vector<Line*> find(const DAT_PROVIDER_INFO& wanted, DAT_RETURN_SUBTYPE& missing)
     {
-        DAT_RETURN_SUBTYPE missing = DAT_NAME_NOT_REGISTERED;
+        std::vector<Line*> found;
         for (Line& line : lines_) {
             const Entry& entry = line.entry;
             if (entry.ia_name != wanted.ia_name)
                 continue;
-            if (entry.major != wanted.dapl_version_major) {
+            if (entry.major != wanted.dapl_version_major)
                 missing = std::max(missing, DAT_MAJOR_NOT_FOUND);
-            } else if (entry.minor < wanted.dapl_version_minor) {
+            else if (entry.minor < wanted.dapl_version_minor)
                 missing = std::max(missing, DAT_MINOR_NOT_FOUND);
-            } else if (entry.thread_safe != (wanted.is_thread_safe == DAT_TRUE)) {
+            else if (entry.thread_safe != (wanted.is_thread_safe == DAT_TRUE))
                 missing = std::max(missing, DAT_THREAD_SAFETY_NOT_FOUND);
-            } else {
-                found = &line;
-                return DAT_SUCCESS;
-            }
+            else
+                found.push_back(&line);
         }
-        return error(DAT_PROVIDER_NOT_FOUND, missing);
+        if (!found.empty())
+            missing = DAT_NAME_NOT_REGISTERED;
+        return found;
     }
 
-    DAT_RETURN load(Line& line)
+    bool load(Line& line)
     {
         const DAT_PROVIDER_INFO info = info_of(line.entry);
         line.library = dlopen(line.entry.library.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (line.library == nullptr) {
             explain(info.ia_name, dlerror());
-            return error(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+            return false;
         }
-        if (const auto init = function<DAT_PROVIDER_INIT_FUNC>(line, DAT_PROVIDER_INIT_FUNC_STR))
+        if (const auto init = function<DAT_PROVIDER_INIT_FUNC>(line, DAT_PROVIDER_INIT_FUNC_STR)) {
+            loading_ = &line;
             init(&info, line.entry.ia_parameters.c_str());
-        else
+            loading_ = nullptr;
+        } else {
             explain(info.ia_name, line.entry.library + " is no library of a DAT 1.2 provider");
+        }
         if (line.provider != nullptr)
-            return DAT_SUCCESS;
+            return true;
         dlclose(std::exchange(line.library, nullptr));
-        return error(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+        return false;
     }
 
     void unload(Line& line)
@@ -218,6 +222,7 @@ private:
     /// Recursive: the library's init and fini call add() and remove().
     std::recursive_mutex mutex_;
     std::list<Line> lines_;
+    const Line* loading_ = nullptr;
     std::string complaint_;
 };
 

@@ -24,7 +24,7 @@ TEST(RegistryConf, Line)
 
 TEST(RegistryConf, BlanksDoNotMatter)
 {
-    const auto entry = parse_entry("  ia\tu1.2  nonthreadsafe\tnondefault lib dapx.0.1 p \"\"");
+    const auto entry = parse_entry("  ia\tu1.2  nonthreadsafe\tdefault lib dapx.0.1 p \"\"");
     ASSERT_TRUE(entry);
     EXPECT_EQ(entry->ia_name, "ia");
     EXPECT_FALSE(entry->thread_safe);
@@ -44,6 +44,8 @@ TEST(RegistryConf, WhatIsNoEntry)
              "ia ux.2 threadsafe default lib dapx.0.1 \"\" \"\"",
              "ia u1.99999999999 threadsafe default lib dapx.0.1 \"\" \"\"",
              "ia u1.2 safe default lib dapx.0.1 \"\" \"\"",
+             "ia u1.2 threadsafe nondefault lib dapx.0.1 \"\" \"\"",
+             "ia u1.2 threadsafe defaults lib dapx.0.1 \"\" \"\"",
              "ia u1.2 threadsafe default lib",
              "ia u1.2 threadsafe",
          })
