@@ -282,7 +282,7 @@ void dapx_context_close(struct dapx_context *ctx)
 		pr_warn_ratelimited("dapx: %s[%d] exits before what it had on %s is gone: the device or its connection manager does not answer\n",
 				    ctx->comm, pid_nr(ctx->pid),
 				    ctx->dev ? ctx->dev->name : "no device");
-	/* The reference of that work goes as well: a closed context is neither listed nor counted. */
+	/* So that a closed context is neither listed nor counted. */
 	if (completion_done(&ctx->ended))
 		flush_work(&ctx->end_work);
 	dapx_context_put(ctx);

@@ -1799,6 +1799,7 @@ enum dapx_cm_modify_mask {
  *	one of them can listen, and only while no other is bound; 0: not
  * @afonly: 1: an id that is bound to :: uses IPv6 addresses only; 0: IPv4 addresses as well. If
  *	it is not set: as net.ipv6.bindv6only says
+ * @__reserved: Must be 0
  *
  * EBADFD: the id's state does not permit one of them; then none is set. Connections that a
  * listener accepts have the TOS that the peer chose, and the ack timeout that is set for the
