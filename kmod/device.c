@@ -275,10 +275,10 @@ void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long re
 }
 
 /*
- * Called before a queue pair is destroyed, once it takes no requests and its CM id is gone. rxe
- * hands a packet to the queue pair's task, and then reads the queue pair once more. By then the
- * task may have put the packet's reference, which may be the last one. In RESET the queue pair
- * takes no packets, and after a grace period no packet is left in that path. Returns what
+ * Called before a queue pair is destroyed, once it is in error and its CM id is gone. rxe hands a
+ * packet to the queue pair's task, and then reads the queue pair once more. By then the task may
+ * have put the packet's reference, which may be the last one. So the queue pair takes no packets
+ * from here on, and after a grace period none is left in that path. Returns what
  * dapx_device_wait_silent() waits for.
  */
 unsigned long dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp)
@@ -287,7 +287,8 @@ unsigned long dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp
 
 	if (!dev->driver->late_packets)
 		return 0;
-	ib_modify_qp(qp, &attr, IB_QP_STATE);
+	if (!DAPX_RXE_SILENT_IN_ERROR)
+		ib_modify_qp(qp, &attr, IB_QP_STATE);
 	return get_state_synchronize_rcu();
 }
 

@@ -12,6 +12,7 @@
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/netlink.h>
+#include <linux/version.h>
 
 #include "kcompat_config.h"
 
@@ -54,6 +55,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+/*
+ * Linux 6.4. Earlier kernels' rxe takes no packets in error. The step to RESET would free those
+ * that another CPU is handling, and put their references to the queue pair twice.
+ */
+#if KERNEL_VERSION(6, 4, 0) > LINUX_VERSION_CODE
+#define DAPX_RXE_SILENT_IN_ERROR true
+#else
+#define DAPX_RXE_SILENT_IN_ERROR false
 #endif
 
 /*
