@@ -44,7 +44,7 @@ a_window() {
 }
 
 both_ways() {
-	local tries
+	local tries client
 	mkfifo "$work/words" "$work/answers"
 	"$talk" "$DAPX_PEER_DEV" "$DAPX_PEER_IP" listen <"$work/answers" >"$work/server" 2>&1 &
 	server=$!
@@ -58,7 +58,10 @@ both_ways() {
 		until grep -qx one "$work/server" || ! kill -0 "$client" 2>/dev/null; do sleep 0.1; done
 		! grep -qx one "$work/server" || break
 		exec 3>&-
-		grep -q "nobody listens" "$work/client" || { cat "$work/client"; return 1; }
+		if ! grep -q "nobody listens" "$work/client" || ! kill -0 "$server"; then
+			cat "$work/client"
+			return 1
+		fi
 	done
 	echo "two" >&4
 	until grep -qx two "$work/client"; do sleep 0.1; done
