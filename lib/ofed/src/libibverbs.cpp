@@ -8,9 +8,22 @@
 
 namespace dapx::verbs {
 
+void* find_next_function(const char* name) noexcept
+{
+    if (void* function = dlsym(RTLD_NEXT, name))
+        return function;
+    // A program that loads what it needs by dlopen(3) has them outside the scope of RTLD_NEXT.
+    constexpr const char* libraries[] = {"libibverbs.so.1", "librdmacm.so.1"};
+    for (const char* library : libraries)
+        if (void* loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD))
+            if (void* function = dlsym(loaded, name))
+                return function;
+    return nullptr;
+}
+
 void* next_function(const char* name) noexcept
 {
-    void* function = dlsym(RTLD_NEXT, name);
+    void* function = find_next_function(name);
     if (function == nullptr) {
         std::fprintf(
             stderr,

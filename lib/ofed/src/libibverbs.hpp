@@ -7,8 +7,10 @@
 
 namespace dapx::verbs {
 
-/// The function of this name in the next library that has one. Without any the process ends, with a line on why: it
-/// asked for what nobody has.
+/// The function of this name in the next library that has one, or nullptr.
+[[nodiscard]] void* find_next_function(const char* name) noexcept;
+
+/// The same, but without any the process ends, with a line on why: it asked for what nobody has.
 [[nodiscard]] void* next_function(const char* name) noexcept;
 
 } // namespace dapx::verbs

@@ -188,17 +188,14 @@ RdmaEvent* EventChannel::next() noexcept
 }
 
 /// librdmacm calls its own functions by the names that programs do, for rsocket(7); what it makes is
-/// its own.
+/// its own. It may not be loaded, or not yet.
 static bool is_from_librdmacm(const void* caller) noexcept
 {
-    static const void* const base = []() noexcept -> const void* {
-        Dl_info info{};
-        return dladdr(reinterpret_cast<const void*>(DAPX_LIBRDMACM(rdma_event_str)), &info) != 0
-                   ? info.dli_fbase
-                   : nullptr;
-    }();
-    Dl_info info{};
-    return dladdr(caller, &info) != 0 && info.dli_fbase == base;
+    const void* theirs = find_next_function("rdma_event_str");
+    Dl_info librdmacm{};
+    Dl_info from{};
+    return theirs != nullptr && dladdr(theirs, &librdmacm) != 0 && dladdr(caller, &from) != 0 &&
+           from.dli_fbase == librdmacm.dli_fbase;
 }
 
 static std::atomic<bool> used;
