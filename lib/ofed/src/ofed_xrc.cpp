@@ -90,6 +90,10 @@ DAPX_VERBS int ibv_modify_xrc_rcv_qp(OfedDomain* domain, std::uint32_t qp_num, i
     const ibv_qp_state to = (attr_mask & IBV_QP_STATE) != 0 ? attr->qp_state : from;
     if (const int error = check_step(IBV_QPT_XRC_RECV, from, to, attr_mask))
         return failed(error);
+    ibv_qp_attr now{};
+    fill_in(now, *info);
+    if (changes_what_is_fixed(from, *attr, attr_mask, now))
+        return failed(EOPNOTSUPP);
     if (to == from)
         return 0;
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)

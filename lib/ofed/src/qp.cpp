@@ -48,6 +48,12 @@ int Qp::modify(const ibv_qp_attr& attr, int attr_mask) noexcept
     if ((attr_mask & IBV_QP_CUR_STATE) != 0 && attr.cur_qp_state != from)
         return EINVAL;
     int error = check_step(qp_base.qp_type, from, to, attr_mask);
+    ibv_qp_attr now{};
+    ibv_qp_init_attr created{};
+    if (error == 0)
+        query(now, created);
+    if (error == 0 && changes_what_is_fixed(from, attr, attr_mask, now))
+        return EOPNOTSUPP;
     if (error == 0 && to == IBV_QPS_RESET)
         error = reset();
     else if (error == 0 && to == IBV_QPS_ERR)

@@ -31,15 +31,13 @@ constexpr Masks to_rtr = {.needed = path_mask | responder_mask,
                           .allowed = IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX};
 constexpr Masks to_rts = {.needed = requester_mask,
                           .allowed = IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER};
-constexpr Masks again = {.needed = 0, .allowed = IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS};
+constexpr Masks init_again = {.needed = 0, .allowed = init_mask};
+constexpr Masks again = {.needed = 0,
+                         .allowed = IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER};
 
 constexpr Step steps[] = {
     {IBV_QPS_RESET, IBV_QPS_INIT, to_init, to_init, to_init},
-    {IBV_QPS_INIT,
-     IBV_QPS_INIT,
-     {0, IBV_QP_ACCESS_FLAGS},
-     {0, IBV_QP_ACCESS_FLAGS},
-     {0, IBV_QP_ACCESS_FLAGS}},
+    {IBV_QPS_INIT, IBV_QPS_INIT, init_again, init_again, init_again},
     // What OFED's programs name of the responder as well is not looked at.
     {IBV_QPS_INIT, IBV_QPS_RTR, to_rtr, {path_mask, to_rtr.allowed | responder_mask}, to_rtr},
     {IBV_QPS_RTR,
@@ -79,6 +77,20 @@ int check_step(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int attr_ma
                    : EINVAL;
     }
     return EINVAL;
+}
+
+bool changes_what_is_fixed(ibv_qp_state from, const ibv_qp_attr& attr, int attr_mask,
+                           const ibv_qp_attr& now) noexcept
+{
+    int fixed = 0;
+    if (from != IBV_QPS_RESET)
+        fixed |= IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+    if (from != IBV_QPS_RESET && from != IBV_QPS_INIT)
+        fixed |= IBV_QP_MIN_RNR_TIMER;
+    const int named = attr_mask & fixed;
+    return ((named & IBV_QP_PKEY_INDEX) != 0 && attr.pkey_index != now.pkey_index) ||
+           ((named & IBV_QP_PORT) != 0 && attr.port_num != now.port_num) ||
+           ((named & IBV_QP_MIN_RNR_TIMER) != 0 && attr.min_rnr_timer != now.min_rnr_timer);
 }
 
 ::dapx_qp_attr step_of(ibv_qp_state to, const ibv_qp_attr& attr) noexcept

@@ -14,6 +14,10 @@ namespace dapx::verbs {
 [[nodiscard]] int check_step(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to,
                              int attr_mask) noexcept;
 
+/// Whether @p attr names another value than @p now for what no step from @p from on can change.
+[[nodiscard]] bool changes_what_is_fixed(ibv_qp_state from, const ibv_qp_attr& attr, int attr_mask,
+                                         const ibv_qp_attr& now) noexcept;
+
 /// The step as the module wants it; @p to is INIT, RTR or RTS.
 [[nodiscard]] ::dapx_qp_attr step_of(ibv_qp_state to, const ibv_qp_attr& attr) noexcept;
 
