@@ -1901,10 +1901,10 @@ TEST_F(dat, registry_without_a_file)
 	EXPECT_EQ(0, system("rm /tmp/dat.conf.$PPID"));
 }
 
-/* Of several lines for the same, the first whose library can be loaded. */
+/* Of several lines for one adapter, the first whose library can be loaded. */
 TEST_F(dat, registry_tries_the_next_line)
 {
-	ASSERT_EQ(0, system("sed 's/\\(.*\\) [^ ]*dapx-dat[^ ]* \\(.*\\)/\\1 libnone.so \\2\\n&/' $DAT_OVERRIDE |"
+	ASSERT_EQ(0, system("sed 'h; s/ [^ ]*dapx-dat[^ ]* / libnone.so /; G' $DAT_OVERRIDE |"
 			    TO_NONE));
 	EXPECT_EQ(0, system("DAT_DBG_TYPE=1 " WITH_NONE " | grep '^dapx-none0: libnone.so'"));
 	EXPECT_EQ(0, system("DAT_DBG_TYPE=1 " WITH_NONE " | grep '^dapx-none0: .*none0'"));
@@ -1915,7 +1915,8 @@ TEST_F(dat, registry_tries_the_next_line)
 TEST_F(dat, registry_ignores_nondefault_lines)
 {
 	ASSERT_EQ(0, system("sed 's/ default / nondefault /' $DAT_OVERRIDE |" TO_NONE));
-	EXPECT_EQ(0, system("DAT_DBG_TYPE=1 " WITH_NONE " | grep '^dapx-none0: no such u1.2 line'"));
+	EXPECT_EQ(0, system("DAT_DBG_TYPE=1 " WITH_NONE
+			    " | grep '^dapx-none0: no such u1.2 line'"));
 	EXPECT_EQ(0, system("rm /tmp/dat.conf.$PPID"));
 }
 
