@@ -191,6 +191,13 @@ static bool dapx_ep_disconnected(struct dapx_ep *ep)
 	case DAPX_EP_COMPLETION_PENDING:
 		dapx_ep_end(ep, DAPX_CONNECTION_ACCEPT_ERROR, 0);
 		break;
+	case DAPX_EP_UNCONNECTED:
+		/* From INIT on, the queue pair may have receives to flush. */
+		if (READ_ONCE(ep->qp_state) == IB_QPS_INIT) {
+			dapx_ep_end(ep, DAPX_CONNECTION_DISCONNECTED, 0);
+			break;
+		}
+		fallthrough;
 	default:
 		ended = false;
 		break;
@@ -773,6 +780,10 @@ int dapx_cmd_ep_disconnect(struct dapx_ucmd *ucmd)
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
 	switch (READ_ONCE(ep->state)) {
+	case DAPX_EP_UNCONNECTED:
+		if (!abrupt || !dapx_ep_disconnected(ep))
+			ret = -EBADFD;
+		break;
 	case DAPX_EP_ACTIVE_PENDING:
 	case DAPX_EP_COMPLETION_PENDING:
 		/* This aborts the set-up, and the peer is told. */

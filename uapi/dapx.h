@@ -1465,9 +1465,10 @@ enum dapx_disconnect_flags {
  * @__reserved: Must be 0
  *
  * An event reports the end, after the last completion. The call has no effect in DISCONNECTED,
- * nor in DISCONNECT_PENDING unless it is abrupt. It returns at once, with one exception: rxe
- * completes a receive before it acknowledges it, so an abrupt disconnect over rxe may wait for
- * 20 ms after a recent receive.
+ * nor in DISCONNECT_PENDING unless it is abrupt. If it is abrupt, it also ends an endpoint that
+ * is UNCONNECTED with its queue pair in INIT: its receives are flushed. It returns at once, with
+ * one exception: rxe completes a receive before it acknowledges it, so an abrupt disconnect over
+ * rxe may wait for 20 ms after a recent receive.
  *
  * The peer stays connected until its requests are acknowledged, a quarter of a second at
  * most: the last messages that were received here may not have been acknowledged yet. iWARP

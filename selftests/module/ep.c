@@ -454,6 +454,35 @@ TEST_F(ep, connected_by_qp_numbers)
 	OK(evd_quiet(&self->b.conn));
 }
 
+/* From INIT on the queue pair has receives, and before RTR no connection. */
+TEST_F(ep, ended_before_its_connection)
+{
+	struct dapx_event event;
+	int i;
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "no QP numbers on iWARP");
+	test_err(EBADFD, ep_disconnect, self->a.fd, .ep = self->ea.handle,
+		 .flags = DAPX_DISCONNECT_ABRUPT);
+	OK(qp_init(&self->ea));
+	test_err(EBADFD, ep_disconnect, self->a.fd, .ep = self->ea.handle);
+	for (i = 0; i < EP_DEPTH; i++)
+		OK(ep_recv(&self->ea, i, TARGET, 8));
+	test_cmd(ep_disconnect, self->a.fd, .ep = self->ea.handle,
+		 .flags = DAPX_DISCONNECT_ABRUPT);
+	for (i = 0; i < EP_DEPTH; i++)
+		OK(expect_completion(&self->a.recv, i, DAPX_STATUS_FLUSHED,
+				     NULL));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_DISCONNECTED, &event));
+	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_state(&self->ea));
+	EXPECT_EQ(DAPX_EP_DISCONNECTED, ep_shown_state(&self->ea));
+	/* From here on as after a connection. */
+	test_cmd(ep_reset, self->a.fd, .ep = self->ea.handle);
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_exchange(&self->ea, &self->eb));
+}
+
 TEST_F(ep, no_qp_numbers_on_iwarp)
 {
 	if (!NO_QP_NUMBERS)

@@ -858,6 +858,31 @@ TEST_F(one, steps_need_their_attributes)
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 }
 
+TEST_F(one, error_before_the_connection)
+{
+	struct ibv_qp_attr init = init_attr(), error = { .qp_state = IBV_QPS_ERR }, got;
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp_init_attr created;
+	struct ibv_qp *qp;
+	struct ibv_wc wc;
+
+	qp = make_qp(&self->a, IBV_QPT_RC, NULL);
+	ASSERT_NE(NULL, qp);
+	EXPECT_EQ(EINVAL, ibv_modify_qp(qp, &error, IBV_QP_STATE));
+	ASSERT_EQ(0, ibv_modify_qp(qp, &init, INIT_MASK));
+	ASSERT_EQ(0, post_recv(qp, NULL, &self->a, 1));
+	ASSERT_EQ(0, ibv_modify_qp(qp, &error, IBV_QP_STATE));
+	EXPECT_EQ(IBV_QPS_ERR, qp->state);
+	OK(next_wc(self->a.cq, &wc));
+	EXPECT_EQ(1, wc.wr_id);
+	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+	ASSERT_EQ(0, ibv_query_qp(qp, &got, ~0, &created));
+	EXPECT_EQ(IBV_QPS_ERR, got.qp_state);
+	ASSERT_EQ(0, ibv_modify_qp(qp, &reset, IBV_QP_STATE));
+	ASSERT_EQ(0, ibv_modify_qp(qp, &init, INIT_MASK));
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+}
+
 /* What a later step may name again has to stay: the module does not change it. */
 TEST_F(one, steps_name_what_an_earlier_one_has_set)
 {

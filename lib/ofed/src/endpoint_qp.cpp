@@ -129,10 +129,14 @@ int EndpointQp::renew() noexcept
 
 int EndpointQp::to_error() noexcept
 {
-    if (core_->state() == core::EpState::unconnected)
-        return EOPNOTSUPP;
+    const ibv_qp_state from = current_state();
+    if (from == IBV_QPS_RESET)
+        return EINVAL;
     auto done = core_->disconnect_now();
-    return done ? 0 : done.error().code();
+    if (done)
+        return 0;
+    // A queue pair of the RDMA CM shows INIT before the module's has reached it.
+    return from == IBV_QPS_INIT ? EOPNOTSUPP : done.error().code();
 }
 
 /// Makes the module a new queue pair: the number changes.

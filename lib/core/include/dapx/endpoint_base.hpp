@@ -200,7 +200,8 @@ public:
     /// Errors: EBADFD. Source: DAPX_EP_DISCONNECT.
     [[nodiscard]] Result<void> disconnect() noexcept;
 
-    /// Ends the connection now; requests under way are flushed. Source: DAPX_DISCONNECT_ABRUPT.
+    /// Ends the connection now; requests under way are flushed. Without a connection, flushes the
+    /// receives of a queue pair in INIT. Errors: EBADFD. Source: DAPX_DISCONNECT_ABRUPT.
     [[nodiscard]] Result<void> disconnect_now() noexcept;
 
     /// Makes a disconnected endpoint unconnected again, with empty rings. Events that are in the
