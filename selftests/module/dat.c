@@ -10,10 +10,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -954,6 +956,96 @@ TEST_F(dat, requests_are_answered_by_one_of_two_threads)
 	pthread_barrier_destroy(&handoff.begin);
 }
 
+/* --- Connections that do not come about ----------------------------------- */
+
+TEST_F(dat, connect_to_nobody)
+{
+	DAT_EVENT event;
+
+	SUCCEEDS(connect_to(&self->a, self->a.ep, &self->b, PORT));
+	ASSERT_EQ(DAT_CONNECTION_EVENT_NON_PEER_REJECTED, next(self->a.conn, &event));
+	EXPECT_EQ(self->a.ep, event.event_data.connect_event_data.ep_handle);
+	EXPECT_EQ(DAT_EP_STATE_DISCONNECTED, state_of(self->a.ep));
+	SUCCEEDS(dat_ep_reset(self->a.ep));
+	EXPECT_EQ(DAT_EP_STATE_UNCONNECTED, state_of(self->a.ep));
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+}
+
+/* Whoever answers learns it at once, or by an event. */
+TEST_F(dat, connect_that_is_answered_too_late)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_CR_HANDLE cr;
+	DAT_EVENT event;
+	DAT_RETURN rc;
+
+	SUCCEEDS(dat_psp_create(self->b.ia, PORT, self->b.cr, DAT_PSP_CONSUMER_FLAG, &psp));
+	SUCCEEDS(dat_ep_connect(self->a.ep, self->b.attr.ia_address_ptr, PORT, SOON, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	ASSERT_EQ(DAT_CONNECTION_REQUEST_EVENT, next(self->b.cr, &event));
+	cr = event.event_data.cr_arrival_event_data.cr_handle;
+	ASSERT_EQ(DAT_CONNECTION_EVENT_TIMED_OUT, next(self->a.conn, &event));
+	EXPECT_EQ(DAT_EP_STATE_DISCONNECTED, state_of(self->a.ep));
+	rc = dat_cr_accept(cr, self->b.ep, 0, NULL);
+	if (rc == DAT_SUCCESS) {
+		ASSERT_EQ(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+			  next(self->b.conn, &event));
+		EXPECT_EQ(DAT_EP_STATE_DISCONNECTED, state_of(self->b.ep));
+		SUCCEEDS(dat_ep_reset(self->b.ep));
+	} else {
+		FAILS(DAT_INVALID_STATE, rc);
+		EXPECT_EQ(DAT_EP_STATE_UNCONNECTED, state_of(self->b.ep));
+		SUCCEEDS(reject(cr));
+	}
+	SUCCEEDS(dat_ep_reset(self->a.ep));
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+}
+
+TEST_F(dat, requests_wait_for_room_in_their_evd)
+{
+	enum { ROOM = 2, REQUESTS = 3 * ROOM };
+	DAT_EP_HANDLE ep[REQUESTS];
+	DAT_PSP_HANDLE psp;
+	DAT_EVD_HANDLE evd;
+	DAT_EVENT event;
+	int i;
+
+	SUCCEEDS(dat_evd_create(self->b.ia, ROOM, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &evd));
+	SUCCEEDS(dat_psp_create(self->b.ia, PORT, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	for (i = 0; i < REQUESTS; i++) {
+		SUCCEEDS(create_ep(&self->a, &ep[i]));
+		SUCCEEDS(connect_to(&self->a, ep[i], &self->b, PORT));
+	}
+	for (i = 0; i < REQUESTS; i++) {
+		ASSERT_EQ(DAT_CONNECTION_REQUEST_EVENT, next(evd, &event));
+		SUCCEEDS(reject(event.event_data.cr_arrival_event_data.cr_handle));
+		ASSERT_EQ(DAT_CONNECTION_EVENT_PEER_REJECTED, next(self->a.conn, &event));
+	}
+	FAILS(DAT_QUEUE_EMPTY, dat_evd_dequeue(evd, &event));
+}
+
+TEST_F(dat, psp_parameters)
+{
+	DAT_PSP_PARAM param;
+	DAT_PSP_HANDLE psp, other;
+
+	SUCCEEDS(dat_psp_create(self->b.ia, PORT, self->b.cr, DAT_PSP_PROVIDER_FLAG, &psp));
+	FAILS(DAT_CONN_QUAL_IN_USE,
+	      dat_psp_create(self->b.ia, PORT, self->b.cr, DAT_PSP_CONSUMER_FLAG, &other));
+	SUCCEEDS(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
+	EXPECT_EQ(self->b.ia, param.ia_handle);
+	EXPECT_EQ(PORT, param.conn_qual);
+	EXPECT_EQ(self->b.cr, param.evd_handle);
+	EXPECT_EQ(DAT_PSP_PROVIDER_FLAG, param.psp_flags);
+	FAILS_AS(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2, dat_psp_query(psp, ~0U, &param));
+	FAILS_AS(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3,
+		 dat_psp_query(psp, DAT_PSP_FIELD_ALL, NULL));
+	SUCCEEDS(dat_psp_free(psp));
+	FAILS_AS(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP,
+		 dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
+	FAILS_AS(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP, dat_psp_free(psp));
+}
+
 TEST_F(dat, endpoints_are_reset_and_connected_as_another)
 {
 	DAT_EP_HANDLE other;
@@ -1113,6 +1205,74 @@ static DAT_RETURN post_software(DAT_EVD_HANDLE evd, void *pointer)
 	return dat_evd_post_se(evd, &event);
 }
 
+/* Memory is coherent for all devices that the module supports. */
+TEST_F(dat, memory_is_in_step_with_the_device)
+{
+	DAT_LMR_TRIPLET segment = part(&self->a, 0, 4096);
+
+	SUCCEEDS(dat_lmr_sync_rdma_read(self->a.ia, &segment, 1));
+	SUCCEEDS(dat_lmr_sync_rdma_write(self->a.ia, &segment, 1));
+	FAILS_AS(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2,
+		 dat_lmr_sync_rdma_read(self->a.ia, NULL, 1));
+	FAILS_AS(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2,
+		 dat_lmr_sync_rdma_write(self->a.ia, NULL, 1));
+	FAILS(DAT_INVALID_HANDLE, dat_lmr_sync_rdma_read(self->a.pz, &segment, 1));
+	FAILS(DAT_INVALID_HANDLE, dat_lmr_sync_rdma_write(self->a.pz, &segment, 1));
+}
+
+/* What Documentation/dat.rst lists. */
+TEST_F(dat, calls_of_other_models)
+{
+	DAT_EP_PARAM change = {};
+	DAT_SRQ_HANDLE srq;
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
+
+	FAILS(DAT_MODEL_NOT_SUPPORTED, dat_ep_set_watermark(self->a.ep, 1, 2));
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      dat_ep_connect(self->a.ep, self->b.attr.ia_address_ptr, PORT, LATER, 0, NULL,
+			     DAT_QOS_LOW_LATENCY, DAT_CONNECT_DEFAULT_FLAG));
+	change.ep_attr.max_recv_dtos = 4 * DEPTH;
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      dat_ep_modify(self->a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &change));
+	if (self->a.attr.max_srqs) {
+		SUCCEEDS(dat_srq_create(self->a.ia, self->a.pz, &attr, &srq));
+		FAILS(DAT_MODEL_NOT_SUPPORTED, dat_srq_resize(srq, 64));
+	}
+#ifndef DAT_1_2
+	DAT_LMR_TRIPLET segment = part(&self->a, 0, 8);
+	DAT_RMR_TRIPLET remote = { .segment_length = 8 };
+	DAT_REGION_DESCRIPTION region = { .for_va = self->a.memory };
+	DAT_LMR_CONTEXT local;
+	DAT_RMR_CONTEXT context;
+	DAT_LMR_HANDLE lmr;
+	DAT_RMR_HANDLE rmr;
+	DAT_VADDR address;
+	DAT_VLEN size;
+
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      dat_ep_connect(self->a.ep, self->b.attr.ia_address_ptr, PORT, LATER, 0, NULL,
+			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_MULTIPATH_REQUIRED_FLAG));
+	/* These libdat2 does not export; programs reach them by its macros. */
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      DAT_EP_POST_SEND_WITH_INVALIDATE(self->a.ep, 1, &segment, cookie_of(1),
+					       DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 1));
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      DAT_EP_POST_RDMA_READ_TO_RMR(self->a.ep, &remote, cookie_of(1), &remote,
+					   DAT_COMPLETION_DEFAULT_FLAG));
+	FAILS(DAT_MODEL_NOT_SUPPORTED, DAT_RMR_CREATE_FOR_EP(self->a.pz, &rmr));
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      DAT_EP_COMMON_CONNECT(self->a.ep, self->b.attr.ia_address_ptr, LATER, 0, NULL));
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      dat_lmr_create(self->a.ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, self->a.pz,
+			     DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_ZB, &lmr, &local, &context, &size,
+			     &address));
+	SUCCEEDS(dat_rmr_create(self->a.pz, &rmr));
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      dat_rmr_bind(rmr, self->a.lmr, &segment, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_ZB,
+			   self->a.ep, cookie_of(1), DAT_COMPLETION_DEFAULT_FLAG, &context));
+#endif
+}
+
 TEST_F(dat, evd_rules)
 {
 	DAT_EVD_HANDLE evd;
@@ -1231,6 +1391,34 @@ TEST_F(dat, evd_has_one_waiter_at_a_time)
 	SUCCEEDS(dat_evd_set_unwaitable(self->a.conn));
 	pthread_join(thread, NULL);
 	FAILS_AS(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE, waiter.rc);
+}
+
+static void do_nothing(int number)
+{
+}
+
+/* The wait ends, and takes nothing with it. */
+TEST_F(dat, evd_wait_is_interrupted_by_a_signal)
+{
+	struct waiter waiter = { .threshold = 2 };
+	struct sigaction action = { .sa_handler = do_nothing };
+	DAT_EVENT event;
+	pthread_t thread;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	SUCCEEDS(dat_evd_create(self->a.ia, 4, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG,
+				&waiter.evd));
+	SUCCEEDS(post_software(waiter.evd, self));
+	start(&thread, &waiter);
+	/* Before it sleeps, a signal has no effect. */
+	while (!waiter.ended) {
+		pthread_kill(thread, SIGUSR1);
+		usleep(1000);
+	}
+	pthread_join(thread, NULL);
+	FAILS(DAT_INTERRUPTED_CALL, waiter.rc);
+	SUCCEEDS(dat_evd_dequeue(waiter.evd, &event));
+	EXPECT_EQ((void *)self, event.event_data.software_event_data.pointer);
 }
 
 TEST_F(dat, evd_free_and_ia_close_wake_waiters)
@@ -1799,6 +1987,48 @@ TEST_F(dat, ia_close_while_another_thread_makes_objects)
 		pthread_join(thread, NULL);
 		FAILS(DAT_INVALID_HANDLE, maker.rc);
 	}
+}
+
+/* What the child of a process gets from its parent's objects; 0 if all is as it should be. */
+static int use_as_a_child(struct side *side)
+{
+	const DAT_RETURN invalid = DAT_CLASS_ERROR | DAT_INVALID_HANDLE;
+	DAT_EVENT event;
+	DAT_PZ_HANDLE pz;
+	DAT_COUNT more;
+	DAT_RETURN rc[] = {
+		post_send(side, 16, 1, DAT_COMPLETION_DEFAULT_FLAG),
+		post_recv(side, 2),
+		dat_evd_wait(side->conn, SOON, 1, &event, &more),
+		dat_pz_create(side->ia, &pz),
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(rc) / sizeof(rc[0]); i++)
+		if ((rc[i] & ~(DAT_RETURN)DAT_SUBTYPE_MASK) != invalid)
+			return 1 + i;
+	if (dat_evd_dequeue(side->recv, &event) == DAT_SUCCESS)
+		return 100;
+	return dat_ia_close(side->ia, DAT_CLOSE_ABRUPT_FLAG) ? 101 : 0;
+}
+
+TEST_F(dat, objects_stay_the_parents)
+{
+	DAT_EVENT event;
+	int status;
+	pid_t pid;
+
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+	SUCCEEDS(post_recv(&self->b, 5));
+	pid = fork();
+	if (!pid)
+		_exit(use_as_a_child(&self->a));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	SUCCEEDS(post_send(&self->a, 16, 6, DAT_COMPLETION_DEFAULT_FLAG));
+	ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->b.recv, &event));
+	EXPECT_EQ(5, event.event_data.dto_completion_event_data.user_cookie.as_64);
+	EXPECT_EQ(DAT_DTO_SUCCESS, event.event_data.dto_completion_event_data.status);
 }
 
 TEST_F(dat, ia_attributes)
