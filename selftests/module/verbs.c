@@ -774,8 +774,10 @@ TEST_F(one, nothing_and_what_is_not_there)
 
 TEST_F(one, calls_that_are_not_supported)
 {
+	struct ibv_cq_init_attr_ex cq = { .cqe = DEPTH };
 	union ibv_gid gid = self->a.gid;
 	struct ibv_flow_attr flow = {};
+	struct ibv_ece ece = {};
 	struct ibv_qp *qp;
 
 	qp = make_qp(&self->a, IBV_QPT_RC, NULL);
@@ -792,7 +794,66 @@ TEST_F(one, calls_that_are_not_supported)
 	EXPECT_EQ(EOPNOTSUPP, errno);
 	EXPECT_EQ(NULL, ibv_import_pd(self->a.context, 1));
 	EXPECT_EQ(EOPNOTSUPP, errno);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_import_mr(self->a.pd, 1));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_import_dm(self->a.context, 1));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_create_cq_ex(self->a.context, &cq));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_EQ(EOPNOTSUPP, ibv_set_ece(qp, &ece));
+	EXPECT_EQ(EOPNOTSUPP, ibv_query_ece(qp, &ece));
 	ASSERT_EQ(0, ibv_destroy_qp(qp));
+}
+
+/* A receive whose memory is not registered puts its queue out of service. */
+TEST_F(one, fault_of_a_shared_queue)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = DEPTH, .max_sge = 1 } };
+	struct ibv_sge nowhere = { .addr = (uintptr_t)self->a.memory, .length = 8, .lkey = ~0 };
+	struct ibv_recv_wr wr = { .wr_id = 1, .sg_list = &nowhere, .num_sge = 1 }, *bad;
+	struct ibv_async_event event;
+	struct ibv_srq *srq;
+
+	srq = ibv_create_srq(self->a.pd, &attr);
+	ASSERT_NE(NULL, srq);
+	EXPECT_EQ(ENOTRECOVERABLE, ibv_post_srq_recv(srq, &wr, &bad));
+	EXPECT_EQ(&wr, bad);
+	ASSERT_TRUE(readable(self->a.context->async_fd, PATIENCE_MS));
+	ASSERT_EQ(0, ibv_get_async_event(self->a.context, &event));
+	EXPECT_EQ(IBV_EVENT_SRQ_ERR, event.event_type);
+	EXPECT_EQ(srq, event.element.srq);
+	ibv_ack_async_event(&event);
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+}
+
+/* Each context is told, and a port has nothing to acknowledge. */
+TEST_F(one, port_goes_down_and_comes_up)
+{
+	enum ibv_event_type expected[] = { IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE };
+	struct ibv_context *contexts[2] = { self->a.context, open_dapx(getenv("DAPX_DEV")) };
+	struct ibv_async_event event;
+	struct host host, peer;
+	int up, i;
+
+	ASSERT_NE(NULL, contexts[1]);
+	OK(host_open(&host, 0));
+	OK(host_open(&peer, 1));
+	for (up = 0; up < 2; up++) {
+		OK(link_set(&host, &peer, up));
+		for (i = 0; i < 2; i++) {
+			ASSERT_TRUE(readable(contexts[i]->async_fd, PATIENCE_MS));
+			ASSERT_EQ(0, ibv_get_async_event(contexts[i], &event));
+			EXPECT_EQ(expected[up], event.event_type);
+			EXPECT_EQ(1, event.element.port_num);
+			ibv_ack_async_event(&event);
+		}
+	}
+	host_close(&host);
+	host_close(&peer);
+	EXPECT_EQ(0, ibv_close_device(contexts[1]));
 }
 
 /* A context that is closed is not the next one's, and objects outlive it. */
@@ -1460,6 +1521,43 @@ TEST_F(two, a_cq_takes_its_event_along)
 	fcntl(self->b.channel->fd, F_SETFL, O_NONBLOCK);
 	EXPECT_EQ(-1, ibv_get_cq_event(self->b.channel, &cq, &context));
 	EXPECT_EQ(EAGAIN, errno);
+}
+
+/* What the child of a process gets from its parent's objects; 0 if all is as it should be. */
+static int use_as_a_child(struct side *side, struct ibv_qp *qp)
+{
+	struct ibv_wc wc;
+
+	if (post_send(qp, side, 1, 4, 0) != EPERM)
+		return 1;
+	if (post_recv(qp, NULL, side, 2) != EPERM)
+		return 2;
+	if (ibv_poll_cq(side->cq, 1, &wc))
+		return 3;
+	if (ibv_alloc_pd(side->context) || errno != EPERM)
+		return 4;
+	if (ibv_destroy_qp(qp) != EPERM || ibv_dereg_mr(side->mr) != EPERM ||
+	    ibv_destroy_cq(side->cq) != EPERM)
+		return 5;
+	return 0;
+}
+
+TEST_F(two, objects_stay_the_parents)
+{
+	struct ibv_wc wc;
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, 5));
+	pid = fork();
+	if (!pid)
+		_exit(use_as_a_child(&self->a, self->qa));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(0, post_send(self->qa, &self->a, 6, 4, 0));
+	OK(next_wc(self->b.cq, &wc));
+	EXPECT_EQ(5, wc.wr_id);
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 }
 
 static void *removes(void *host)
