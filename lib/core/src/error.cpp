@@ -5,11 +5,15 @@
 
 #include <dapx/post.hpp>
 
+#include <new>
+
 namespace dapx {
 
-Error::Error(int code, std::string call, std::string message) noexcept
-    : code_(code), call_(std::move(call)), message_(std::move(message))
-{
+std::string Error::message() const noexcept
+try {
+    return attempt_ == nullptr ? message_ : std::string(attempt_) + ": " + detail::cause(code_);
+} catch (const std::bad_alloc&) {
+    return detail::no_memory_for_text;
 }
 
 Error explain(PostResult post, const char* call) noexcept
@@ -28,7 +32,8 @@ Error explain(PostResult post, const char* call) noexcept
     case PostResult::freed:
         return Error(ENOENT, call, attempt + ": the endpoint was freed");
     default:
-        return detail::explain(static_cast<int>(post), call, attempt);
+        return Error(static_cast<int>(post), call,
+                     attempt + ": " + detail::cause(static_cast<int>(post)));
     }
 }
 

@@ -17,6 +17,36 @@ namespace dapx::detail {
 namespace {
 
 /// Cause, and remedy where there is one, of the errnos that mean the same for every command.
+constexpr const char* not_the_node =
+    "it is not the device node of the dapx module; 'dapxctl doctor' says how to create that";
+
+std::string join(const std::vector<std::string>& names)
+{
+    std::string text;
+    for (const std::string& name : names)
+        text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+std::string group_name(gid_t gid)
+{
+    // The plain call has one buffer for all threads.
+    ::group entry{};
+    ::group* found = nullptr;
+    std::vector<char> buffer(1024);
+    while (::getgrgid_r(gid, &entry, buffer.data(), buffer.size(), &found) == ERANGE)
+        buffer.resize(2 * buffer.size());
+    return found != nullptr ? found->gr_name : std::to_string(gid);
+}
+
+/// The errno, which matters more than a sentence for which there is no memory.
+Error without_text(int code) noexcept
+{
+    return Error(code, "", no_memory_for_text);
+}
+
+} // namespace
+
 std::string cause(int code)
 {
     switch (code) {
@@ -83,37 +113,6 @@ std::string cause(int code)
     }
 }
 
-constexpr const char* not_the_node =
-    "it is not the device node of the dapx module; 'dapxctl doctor' says how to create that";
-
-std::string join(const std::vector<std::string>& names)
-{
-    std::string text;
-    for (const std::string& name : names)
-        text += (text.empty() ? "" : ", ") + name;
-    return text;
-}
-
-std::string group_name(gid_t gid)
-{
-    // The plain call has one buffer for all threads.
-    ::group entry{};
-    ::group* found = nullptr;
-    std::vector<char> buffer(1024);
-    while (::getgrgid_r(gid, &entry, buffer.data(), buffer.size(), &found) == ERANGE)
-        buffer.resize(2 * buffer.size());
-    return found != nullptr ? found->gr_name : std::to_string(gid);
-}
-
-/// The errno, which matters more than a sentence for which there is no memory.
-Error without_text(int code) noexcept
-{
-    // Both texts are short enough to be kept in the strings themselves.
-    return Error(code, std::string(), "out of memory");
-}
-
-} // namespace
-
 std::string bytes_text(std::uint64_t bytes)
 {
     static constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
@@ -125,24 +124,17 @@ std::string bytes_text(std::uint64_t bytes)
     return std::to_string(bytes) + " " + units[unit];
 }
 
-Error explain(int code, std::string_view call, std::string_view attempt) noexcept
-try {
-    return Error(code, std::string(call), std::string(attempt) + ": " + cause(code));
-} catch (const std::bad_alloc&) {
-    return without_text(code);
-}
-
-Error explain_address(int code, std::string_view call, std::string_view attempt,
+Error explain_address(int code, const char* call, const char* attempt,
                       const Address& address) noexcept
 try {
-    return explain(code, call, std::string(attempt) + " " + address.to_string());
+    return Error(code, call, std::string(attempt) + " " + address.to_string() + ": " + cause(code));
 } catch (const std::bad_alloc&) {
     return without_text(code);
 }
 
-Error explain_system(int code, std::string_view call, std::string_view attempt) noexcept
+Error explain_system(int code, const char* call, const char* attempt) noexcept
 try {
-    return Error(code, std::string(call), std::string(attempt) + ": " + std::strerror(code));
+    return Error(code, call, std::string(attempt) + ": " + std::strerror(code));
 } catch (const std::bad_alloc&) {
     return without_text(code);
 }
@@ -156,9 +148,9 @@ try {
     return without_text(EPROTO);
 }
 
-Error explain_contexts(std::string_view call, std::string_view attempt) noexcept
+Error explain_contexts(const char* call, const char* attempt) noexcept
 try {
-    return Error(EINVAL, std::string(call),
+    return Error(EINVAL, call,
                  std::string(attempt) + ": its objects are of two contexts; make all of them in "
                                         "one");
 } catch (const std::bad_alloc&) {
@@ -254,7 +246,7 @@ try {
     return without_text(code);
 }
 
-Error explain_mr(int code, std::uint64_t length, bool xrc, std::string_view call) noexcept
+Error explain_mr(int code, std::uint64_t length, bool xrc, const char* call) noexcept
 try {
     std::string text = "cannot register " + bytes_text(length) + " of memory: ";
     ::rlimit limit{};
@@ -283,7 +275,7 @@ try {
     default:
         text += cause(code);
     }
-    return Error(code, std::string(call), std::move(text));
+    return Error(code, call, std::move(text));
 } catch (const std::bad_alloc&) {
     return without_text(code);
 }
@@ -318,19 +310,19 @@ try {
     return without_text(code);
 }
 
-Error explain_xrc_qp(int code, std::string_view call, std::string_view attempt,
-                     std::uint32_t qp_num) noexcept
+Error explain_xrc_qp(int code, const char* call, const char* attempt, std::uint32_t qp_num) noexcept
 try {
+    const std::string_view command = call;
     std::string text = std::string(attempt) + " receive queue pair " + std::to_string(qp_num);
     switch (code) {
     case EINVAL:
         text += ": the domain has none of this number (any more: it ends with its last "
                 "registration), ";
-        if (call == "DAPX_XRC_QP_UNREGISTER")
+        if (command == "DAPX_XRC_QP_UNREGISTER")
             text += "or this context is not registered with it";
-        else if (call == "DAPX_XRC_QP_MODIFY")
+        else if (command == "DAPX_XRC_QP_MODIFY")
             text += "or a value of the step is out of range";
-        else if (call == "DAPX_XRC_QP_ACCEPT")
+        else if (command == "DAPX_XRC_QP_ACCEPT")
             text += "or there is too much private data";
         else
             text += "or it is another domain's; ask the peer, or who made it, for one that lives";
@@ -351,7 +343,7 @@ try {
     default:
         text += ": " + cause(code);
     }
-    return Error(code, std::string(call), std::move(text));
+    return Error(code, call, std::move(text));
 } catch (const std::bad_alloc&) {
     return without_text(code);
 }

@@ -10,28 +10,35 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace dapx::detail {
 
 // Without memory for a sentence, each gives the errno with "out of memory" for a sentence.
 
-/// An Error that says "@p attempt: cause; remedy".
-[[nodiscard]] Error explain(int code, std::string_view call, std::string_view attempt) noexcept;
+/// Instead of a sentence; short enough to be kept in the string itself.
+inline constexpr const char* no_memory_for_text = "out of memory";
+
+/// What @p code means for a command, and the remedy: "timed out".
+[[nodiscard]] std::string cause(int code);
+
+/// An Error that says "@p attempt: cause; remedy". Both texts have to be literals.
+[[nodiscard]] inline Error explain(int code, const char* call, const char* attempt) noexcept
+{
+    return {code, call, Error::Attempt{attempt}};
+}
 
 /// An Error that says "@p attempt ADDRESS: cause; remedy".
-[[nodiscard]] Error explain_address(int code, std::string_view call, std::string_view attempt,
+[[nodiscard]] Error explain_address(int code, const char* call, const char* attempt,
                                     const Address& address) noexcept;
 
 /// Why @p call of the system failed: "@p attempt: " and what the C library says of @p code.
-[[nodiscard]] Error explain_system(int code, std::string_view call,
-                                   std::string_view attempt) noexcept;
+[[nodiscard]] Error explain_system(int code, const char* call, const char* attempt) noexcept;
 
 /// That the layout of a ring makes no sense.
 [[nodiscard]] Error explain_layout() noexcept;
 
 /// That the objects of one call are of two contexts.
-[[nodiscard]] Error explain_contexts(std::string_view call, std::string_view attempt) noexcept;
+[[nodiscard]] Error explain_contexts(const char* call, const char* attempt) noexcept;
 
 /// That @p size bytes of private data are more than @p most, which go along with a command.
 [[nodiscard]] Error explain_private_data(std::size_t size, std::size_t most) noexcept;
@@ -47,7 +54,7 @@ namespace dapx::detail {
 /// Why @p call, DAPX_MR_CREATE or DAPX_MR_MODIFY, failed. @p length: bytes. @p xrc: whether it was
 /// for XRC, too.
 [[nodiscard]] Error explain_mr(int code, std::uint64_t length, bool xrc = false,
-                               std::string_view call = "DAPX_MR_CREATE") noexcept;
+                               const char* call = "DAPX_MR_CREATE") noexcept;
 
 /// Why DAPX_FREE failed for an object of @p type.
 [[nodiscard]] Error explain_free(int code, ObjectType type) noexcept;
@@ -59,7 +66,7 @@ namespace dapx::detail {
 [[nodiscard]] Error explain_srq_limit(int code) noexcept;
 
 /// Why a command on receive queue pair @p qp_num failed.
-[[nodiscard]] Error explain_xrc_qp(int code, std::string_view call, std::string_view attempt,
+[[nodiscard]] Error explain_xrc_qp(int code, const char* call, const char* attempt,
                                    std::uint32_t qp_num) noexcept;
 
 /// "8 MiB", "64 KiB", "100 bytes": whole units only.

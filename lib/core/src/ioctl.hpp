@@ -84,14 +84,14 @@ template <class T> [[nodiscard]] int command(int fd, T& argument) noexcept
 
 /// The same, with a sentence on failure. @p attempt: what was attempted, "cannot ...".
 template <class T>
-[[nodiscard]] Result<void> command(int fd, T& argument, std::string_view attempt) noexcept;
+[[nodiscard]] Result<void> command(int fd, T& argument, const char* attempt) noexcept;
 
 } // namespace dapx::detail
 
 #include "explain.hpp"
 
 template <class T>
-dapx::Result<void> dapx::detail::command(int fd, T& argument, std::string_view attempt) noexcept
+dapx::Result<void> dapx::detail::command(int fd, T& argument, const char* attempt) noexcept
 {
     if (const int error = command(fd, argument); error != 0)
         return std::unexpected(explain(error, command_of<T>.name, attempt));

@@ -15,7 +15,7 @@ namespace dapx::detail {
 /// The module knows objects by numbers that count anew in each context: there the number of
 /// another context's object names one of its own, or none.
 [[nodiscard]] inline Result<void>
-check_one_context(std::string_view call, std::string_view attempt, const Object& object,
+check_one_context(const char* call, const char* attempt, const Object& object,
                   std::initializer_list<const Object*> others) noexcept
 {
     for (const Object* other : others)

@@ -17,7 +17,7 @@ namespace {
 /// Issues a command that names a receive queue pair by its number.
 template <class T>
 Result<void> command(int fd, T& argument, std::uint32_t domain, std::uint32_t qp_num,
-                     std::string_view attempt) noexcept
+                     const char* attempt) noexcept
 {
     argument.xrcd = domain;
     argument.qp_num = qp_num;

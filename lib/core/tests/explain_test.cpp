@@ -14,6 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// In a header that g++ does not install.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*,
+                                                                             std::size_t),
+                                                         void (*free_hook)(const volatile void*));
+
 namespace dapx::test {
 namespace {
 
@@ -118,6 +123,20 @@ TEST(Explain, EveryErrnoOfTheContractHasASentence)
         EXPECT_NE(error.message().back(), '.');
     }
     EXPECT_EQ(detail::explain(EIO, "x", "y").error_code(), std::errc::io_error);
+}
+
+TEST(Explain, SentenceIsComposedWhenAskedFor)
+{
+    static thread_local int allocations = 0;
+    ASSERT_NE(0, __sanitizer_install_malloc_and_free_hooks(
+                     [](const volatile void*, std::size_t) { ++allocations; },
+                     [](const volatile void*) {}));
+    allocations = 0;
+    const Error error = detail::explain(ETIMEDOUT, "DAPX_EVD_WAIT", "cannot wait for events");
+    const Error copy = error; // NOLINT(performance-unnecessary-copy-initialization)
+    EXPECT_EQ(0, allocations);
+    EXPECT_EQ(copy.message(), "cannot wait for events: timed out");
+    EXPECT_LT(0, allocations);
 }
 
 TEST(Explain, MemoryForXrcCountsTwice)

@@ -5,21 +5,39 @@
 
 #include <expected>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace dapx {
 
 /// Why a call failed: an errno for the program, a sentence for the person in front of it.
 ///
-/// A plain value. The library throws nothing. If there is no memory for the sentence, that is
-/// "out of memory", and the errno as it would be; what gives a string or a list of its own ends
-/// the process then (std::terminate), as every noexcept function of the standard library does.
+/// A plain value. Most sentences are composed when somebody asks for them, so an error that a program
+/// expects, as a time-out in a loop, takes no memory. The library throws nothing. If there is no
+/// memory for the sentence, that is "out of memory", and the errno as it would be; what gives a string
+/// or a list of its own ends the process then (std::terminate), as every noexcept function of the
+/// standard library does.
 class DAPX_EXPORT Error {
 public:
-    /// @param code    errno, positive.
-    /// @param call    the system call or command that answered it, e.g. "DAPX_MR_CREATE".
-    /// @param message a sentence with the cause and, where there is one, the remedy.
-    Error(int code, std::string call, std::string message) noexcept;
+    /// What was attempted, "cannot ...": a literal, as every copy of an Error refers to it.
+    struct Attempt {
+        const char* text;
+    };
+
+    /// The sentence is "attempt: cause; remedy", by the errno.
+    /// @param code errno, positive.
+    /// @param call the system call or command that answered it, e.g. "DAPX_MR_CREATE": a literal.
+    Error(int code, const char* call, Attempt attempt) noexcept
+        : code_(code), call_(call), attempt_(attempt.text)
+    {
+    }
+
+    /// The same with a sentence of its own: the cause and, where there is one, the remedy.
+    Error(int code, const char* call, std::string message) noexcept
+        : code_(code), call_(call), message_(std::move(message))
+    {
+    }
 
     /// The errno, positive. What each means for a command: the opening comment of <dapx/dapx.h>.
     [[nodiscard]] int code() const noexcept { return code_; }
@@ -31,14 +49,15 @@ public:
     }
 
     /// The call that failed, e.g. "DAPX_ATTACH", "open", "mmap".
-    [[nodiscard]] const std::string& call() const noexcept { return call_; }
+    [[nodiscard]] std::string_view call() const noexcept { return call_; }
 
     /// The sentence: no capital, no full stop, no errno number; ready for "program: %s\n".
-    [[nodiscard]] const std::string& message() const noexcept { return message_; }
+    [[nodiscard]] std::string message() const noexcept;
 
 private:
     int code_;
-    std::string call_;
+    const char* call_;
+    const char* attempt_ = nullptr; ///< nullptr: message_ is the sentence
     std::string message_;
 };
 
