@@ -2004,7 +2004,7 @@ static int use_as_a_child(struct side *side)
 	};
 	unsigned int i;
 
-	for (i = 0; i < sizeof(rc) / sizeof(rc[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(rc); i++)
 		if ((rc[i] & ~(DAT_RETURN)DAT_SUBTYPE_MASK) != invalid)
 			return 1 + i;
 	if (dat_evd_dequeue(side->recv, &event) == DAT_SUCCESS)

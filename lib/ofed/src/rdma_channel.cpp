@@ -120,12 +120,14 @@ try {
     return false;
 }
 
-void EventChannel::tell(RdmaId& id, rdma_cm_event_type type, int status) noexcept
+bool EventChannel::tell(RdmaId& id, rdma_cm_event_type type, int status) noexcept
 try {
     const std::lock_guard guard(lock_);
     told_.push_back({.id = &id, .type = type, .status = status});
     settle_locked();
-} catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch): then who waits for it waits on
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
 }
 
 void EventChannel::settle() noexcept

@@ -67,8 +67,8 @@ public:
     /// To another channel, with its events. False: no memory.
     [[nodiscard]] bool move(RdmaId& id, EventChannel& to) noexcept;
 
-    /// An event that no module tells.
-    void tell(RdmaId& id, rdma_cm_event_type type, int status) noexcept;
+    /// An event that no module tells. False: no memory.
+    [[nodiscard]] bool tell(RdmaId& id, rdma_cm_event_type type, int status) noexcept;
 
     /// Makes the descriptor readable exactly if there is an event.
     void settle() noexcept;

@@ -337,7 +337,8 @@ int RdmaId::resolve_address(const core::Address& from, const core::Address& dest
             error = on != nullptr ? 0 : ENODEV;
         }
         if (error != 0) {
-            events().tell(*this, RDMA_CM_EVENT_ADDR_ERROR, -error);
+            if (!events().tell(*this, RDMA_CM_EVENT_ADDR_ERROR, -error))
+                return ENOMEM;
             return complete();
         }
         if (!legs_.empty())
