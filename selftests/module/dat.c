@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -1343,7 +1344,7 @@ struct waiter {
 	DAT_COUNT threshold;
 	DAT_RETURN rc;
 	DAT_EVENT event;
-	atomic_bool waits;
+	pid_t tid;
 	atomic_bool ended;
 };
 
@@ -1352,7 +1353,7 @@ static void *wait_on_evd(void *argument)
 	struct waiter *waiter = argument;
 	DAT_COUNT more;
 
-	waiter->waits = true;
+	__atomic_store_n(&waiter->tid, gettid(), __ATOMIC_RELEASE);
 	waiter->rc = dat_evd_wait(waiter->evd, DAT_TIMEOUT_INFINITE,
 				  waiter->threshold ?: 1, &waiter->event, &more);
 	waiter->ended = true;
@@ -1360,14 +1361,12 @@ static void *wait_on_evd(void *argument)
 }
 
 /* A thread that sleeps in dat_evd_wait(). */
-static void start(pthread_t *thread, struct waiter *waiter)
+static int start(pthread_t *thread, struct waiter *waiter)
 {
-	waiter->waits = false;
+	waiter->tid = 0;
 	waiter->ended = false;
 	pthread_create(thread, NULL, wait_on_evd, waiter);
-	while (!waiter->waits)
-		usleep(100);
-	usleep(SOON);
+	return await_asleep(&waiter->tid, DAPX_EVD_WAIT);
 }
 
 TEST_F(dat, evd_has_one_waiter_at_a_time)
@@ -1377,7 +1376,7 @@ TEST_F(dat, evd_has_one_waiter_at_a_time)
 	DAT_EVENT event;
 	DAT_COUNT more;
 
-	start(&thread, &waiter);
+	OK(start(&thread, &waiter));
 	FAILS_AS(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER,
 		 dat_evd_wait(self->a.conn, 0, 1, &event, &more));
 	FAILS_AS(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER,
@@ -1387,7 +1386,7 @@ TEST_F(dat, evd_has_one_waiter_at_a_time)
 	FAILS_AS(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE, waiter.rc);
 	SUCCEEDS(dat_evd_clear_unwaitable(self->a.conn));
 	waiter.threshold = 3;
-	start(&thread, &waiter);
+	OK(start(&thread, &waiter));
 	SUCCEEDS(dat_evd_set_unwaitable(self->a.conn));
 	pthread_join(thread, NULL);
 	FAILS_AS(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE, waiter.rc);
@@ -1409,12 +1408,8 @@ TEST_F(dat, evd_wait_is_interrupted_by_a_signal)
 	SUCCEEDS(dat_evd_create(self->a.ia, 4, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG,
 				&waiter.evd));
 	SUCCEEDS(post_software(waiter.evd, self));
-	start(&thread, &waiter);
-	/* Before it sleeps, a signal has no effect. */
-	while (!waiter.ended) {
-		pthread_kill(thread, SIGUSR1);
-		usleep(1000);
-	}
+	OK(start(&thread, &waiter));
+	pthread_kill(thread, SIGUSR1);
 	pthread_join(thread, NULL);
 	FAILS(DAT_INTERRUPTED_CALL, waiter.rc);
 	SUCCEEDS(dat_evd_dequeue(waiter.evd, &event));
@@ -1427,7 +1422,7 @@ TEST_F(dat, evd_free_and_ia_close_wake_waiters)
 	pthread_t thread;
 
 	SUCCEEDS(dat_ep_free(self->a.ep));
-	start(&thread, &waiter);
+	OK(start(&thread, &waiter));
 	SUCCEEDS(dat_evd_free(self->a.conn));
 	pthread_join(thread, NULL);
 	FAILS(DAT_ABORT, waiter.rc);
@@ -1435,7 +1430,7 @@ TEST_F(dat, evd_free_and_ia_close_wake_waiters)
 	/* Also if it waits for more than one event. */
 	waiter.evd = self->a.cr;
 	waiter.threshold = 5;
-	start(&thread, &waiter);
+	OK(start(&thread, &waiter));
 	SUCCEEDS(dat_ia_close(self->a.ia, DAT_CLOSE_ABRUPT_FLAG));
 	pthread_join(thread, NULL);
 	FAILS(DAT_ABORT, waiter.rc);
@@ -1554,6 +1549,7 @@ struct cno_waiter {
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE evd;
 	DAT_RETURN rc;
+	pid_t tid;
 	pthread_t thread;
 };
 
@@ -1561,6 +1557,7 @@ static void *wait_on_cno(void *argument)
 {
 	struct cno_waiter *waiter = argument;
 
+	__atomic_store_n(&waiter->tid, gettid(), __ATOMIC_RELEASE);
 	waiter->rc = dat_cno_wait(waiter->cno, LATER, &waiter->evd);
 	return NULL;
 }
@@ -1581,8 +1578,8 @@ TEST_F(dat, cno_waiters_are_told_when_the_last_evd_is_freed)
 		waiter[i].cno = cno;
 		waiter[i].evd = self;
 		pthread_create(&waiter[i].thread, NULL, wait_on_cno, &waiter[i]);
+		OK(await_asleep_in(&waiter[i].tid, SYS_epoll_wait));
 	}
-	usleep(SOON);
 	SUCCEEDS(dat_evd_free(evd[1]));
 	for (int i = 0; i < 2; i++) {
 		pthread_join(waiter[i].thread, NULL);
@@ -1601,7 +1598,7 @@ TEST_F(dat, cno_is_not_told_of_what_a_waiter_takes)
 
 	SUCCEEDS(dat_cno_create(self->a.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
 	SUCCEEDS(dat_evd_create(self->a.ia, 4, cno, DAT_EVD_SOFTWARE_FLAG, &waiter.evd));
-	start(&thread, &waiter);
+	OK(start(&thread, &waiter));
 	SUCCEEDS(post_software(waiter.evd, self));
 	pthread_join(thread, NULL);
 	SUCCEEDS(waiter.rc);
@@ -1645,7 +1642,7 @@ TEST_F(dat, unsignalled_completions_notify_nobody)
 	for (i = 0; i < 4; i++)
 		SUCCEEDS(post_recv(&self->b, i));
 
-	start(&thread, &waiter);
+	OK(start(&thread, &waiter));
 	SUCCEEDS(post_send(&self->a, 8, 0, DAT_COMPLETION_UNSIGNALLED_FLAG));
 	ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->b.recv, &event));
 	usleep(SOON);
@@ -1686,7 +1683,7 @@ TEST_F(dat, unsignalled_receives_notify_nobody)
 	SUCCEEDS(dat_ep_post_recv(self->b.ep, 1, &segment, cookie_of(0),
 				  DAT_COMPLETION_UNSIGNALLED_FLAG));
 	SUCCEEDS(post_recv(&self->b, 1));
-	start(&thread, &waiter);
+	OK(start(&thread, &waiter));
 	SUCCEEDS(post_send(&self->a, 8, 0, DAT_COMPLETION_DEFAULT_FLAG));
 	ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->a.request, &event));
 	usleep(SOON);
@@ -1929,7 +1926,7 @@ TEST_F(dat, ia_close_without_its_device)
 	ASSERT_TRUE(connect_both(&self->a, &self->b));
 	SUCCEEDS(dat_rmr_create(self->a.pz, &rmr));
 	SUCCEEDS(bind_window(&self->a, rmr, 4096, &context));
-	start(&thread, &waiter);
+	OK(start(&thread, &waiter));
 	OK(device_remove(&host));
 	pthread_join(thread, NULL);
 	/* Each EVD tells, so that nobody waits in vain. */
