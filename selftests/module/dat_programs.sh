@@ -8,6 +8,7 @@
 set -u
 
 build=$(realpath "${DAPX_BUILD:-build}")
+ko=$build/kmod/$(uname -r)/dapx.ko
 # shellcheck source=selftests/module/harness/tap.sh
 . "$(dirname "$0")/harness/tap.sh"
 server=''
@@ -109,6 +110,22 @@ example_of_1_2() {
 	seq 1000 | cmp - "$work/printed"
 }
 
+# No module, no provider: the program gets the code, and whoever asks gets the reason.
+without_the_module() {
+	rmmod dapx || return
+	DAT_DBG_TYPE=1 timeout 60 dapltest -T L -D "$ia" -m 1 limit_ia >"$work/said" 2>&1
+	DAT_DBG_TYPE=1 timeout 60 "$build/Documentation/examples/dapx-example-dat12" "$ia" >"$work/said12" 2>&1
+	insmod "$ko" || return
+	local said
+	for said in "$work/said" "$work/said12"; do
+		if ! grep "^$ia: .*the dapx module is not loaded; run 'modprobe dapx'" "$said" ||
+			! grep DAT_PROVIDER_NOT_FOUND "$said"; then
+			cat "$said"
+			return 1
+		fi
+	done
+}
+
 echo "TAP version 13"
 result "functions: hwconn" fft hwconn 4
 result "functions: endpoint" fft endpoint 3
@@ -123,4 +140,5 @@ result "performance" performance
 result "the server is told to go" leave
 result "the example" example
 result "the example of DAT 1.2" example_of_1_2
+result "without the module" without_the_module
 end_of_results
