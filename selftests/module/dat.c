@@ -1078,6 +1078,10 @@ TEST_F(dat, endpoints_are_reset_and_connected_as_another)
 	EXPECT_EQ(DAT_EP_STATE_UNCONNECTED, state_of(self->a.ep));
 	FAILS_AS(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED,
 		 dat_ep_disconnect(self->a.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	/* It has no peer any more. */
+	SUCCEEDS(dat_ep_reset(other));
+	FAILS_AS(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED,
+		 dat_ep_dup_connect(other, self->a.ep, LATER, 0, NULL, DAT_QOS_BEST_EFFORT));
 }
 
 TEST_F(dat, endpoint_parameters)

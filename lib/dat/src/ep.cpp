@@ -313,6 +313,7 @@ DAT_RETURN Ep::reset() noexcept
         return error_of(*this, done.error());
     private_data_.clear();
     active_ = false;
+    destination_ = core::Address();
     return DAT_SUCCESS;
 }
 
