@@ -1568,7 +1568,9 @@ static void *removes(void *host)
 /* It says so, all that was on it can be destroyed, and then the removal goes through. */
 TEST_F(two, device_that_is_removed)
 {
+	struct ibv_qp_attr init = init_attr(), error = { .qp_state = IBV_QPS_ERR };
 	struct ibv_async_event event;
+	struct ibv_qp *idle;
 	struct ibv_wc wc;
 	pthread_t thread;
 	struct host host;
@@ -1576,6 +1578,9 @@ TEST_F(two, device_that_is_removed)
 
 	OK(host_open(&host, 0));
 	ASSERT_EQ(0, post_recv(self->qa, NULL, &self->a, 1));
+	idle = make_qp(&self->a, IBV_QPT_RC, NULL);
+	ASSERT_NE(NULL, idle);
+	ASSERT_EQ(0, ibv_modify_qp(idle, &init, INIT_MASK));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, removes, &host));
 	ASSERT_TRUE(readable(self->a.context->async_fd, PATIENCE_MS));
 	ASSERT_EQ(0, ibv_get_async_event(self->a.context, &event));
@@ -1583,6 +1588,8 @@ TEST_F(two, device_that_is_removed)
 	ibv_ack_async_event(&event);
 	EXPECT_FALSE(readable(self->a.context->async_fd, GLANCE_MS));
 	EXPECT_EQ(EIO, post_send(self->qa, &self->a, 2, 8, 0));
+	EXPECT_EQ(EIO, ibv_modify_qp(idle, &error, IBV_QP_STATE));
+	EXPECT_EQ(0, ibv_destroy_qp(idle));
 	EXPECT_EQ(NULL, ibv_alloc_pd(self->a.context));
 	EXPECT_EQ(EIO, errno);
 	EXPECT_EQ(0, ibv_destroy_qp(self->qa));

@@ -16,7 +16,6 @@ namespace dapx::detail {
 
 namespace {
 
-/// Cause, and remedy where there is one, of the errnos that mean the same for every command.
 constexpr const char* not_the_node =
     "it is not the device node of the dapx module; 'dapxctl doctor' says how to create that";
 

@@ -133,10 +133,9 @@ int EndpointQp::to_error() noexcept
     if (from == IBV_QPS_RESET)
         return EINVAL;
     auto done = core_->disconnect_now();
-    if (done)
-        return 0;
+    const int error = done ? 0 : done.error().code();
     // A queue pair of the RDMA CM shows INIT before the module's has reached it.
-    return from == IBV_QPS_INIT ? EOPNOTSUPP : done.error().code();
+    return from == IBV_QPS_INIT && error == EBADFD ? EOPNOTSUPP : error;
 }
 
 /// Makes the module a new queue pair: the number changes.

@@ -27,7 +27,7 @@ enum class [[nodiscard]] PostResult : int {
     wrong_process = EPERM,            ///< a fork()ed child
 };
 
-/// The Error for a post that failed. @p call e.g. "post_send".
+/// The Error for a post that failed. @p call is a literal, e.g. "post_send".
 [[nodiscard]] DAPX_EXPORT Error explain(PostResult post, const char* call) noexcept;
 
 /// How a request is carried out. Source: enum dapx_send_flags.
