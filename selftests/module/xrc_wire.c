@@ -5,12 +5,15 @@
  * a has a plain endpoint, connected with a receive queue pair of b, and makes segments by
  * hand. What a peer sends ends its own connection at the worst.
  */
+#include <arpa/inet.h>
 #include <endian.h>
+#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
+#include "harness/cm.h"
 #include "harness/dice.h"
 #include "harness/machine.h"
 #include "harness/xrc.h"
@@ -59,6 +62,12 @@ struct answer {
 	__le32 expected;
 	__le32 limit;
 	__le32 reserved;
+};
+
+/* Before the private data of a request and its answer. */
+struct cm_header {
+	__le32 magic;
+	__le32 version;
 };
 
 #define ANSWERS 0x20000	/* where they come in; what goes out is at 0 */
@@ -495,6 +504,286 @@ TEST_F(xrc_wire, garbage)
 		evd_drain(&self->wire.b.recv);
 		OK(connect_by_hand(&self->wire));
 	}
+}
+
+/* A message, and what a read of the same length may write to. */
+#define READS 0x10000
+#define READ 128
+
+/* One that a peer could answer with data. */
+static int ask_anything(struct ep *ep, __u32 srq_num, unsigned int i)
+{
+	static const __u8 opcodes[] = {
+		DAPX_OP_SEND, DAPX_OP_RDMA_WRITE, DAPX_OP_RDMA_READ, DAPX_OP_FETCH_ADD,
+	};
+	struct dapx_send_wr wr = {
+		.wr_id = i, .opcode = opcodes[dice() % 4], .num_sge = 1,
+		.flags = DAPX_SEND_SIGNALED, .remote_srqn = srq_num,
+		.remote_addr = READS, .rkey = dice(),
+	};
+	struct dapx_sge sge = host_sge(ep->host, READS + i * READ,
+				       wr.opcode == DAPX_OP_FETCH_ADD ? 8 : READ);
+
+	return ep_post_send(ep, &wr, &sge);
+}
+
+/* Often one that is well but for a member or two. Returns its length. */
+static unsigned int answer_anything(__u8 *message, bool first)
+{
+	struct answer *answer = (struct answer *)message;
+	struct hello *welcome = (struct hello *)message;
+	unsigned int i, length = dice() % 512;
+
+	for (i = 0; i < 512; i += 4)
+		*(__u32 *)(message + i) = dice();
+	if (dice() % 8 == 0)
+		return length;
+	if (first && dice() % 4) {
+		*welcome = (struct hello) {
+			.type = WELCOME, .version = 1,
+			.segment_size = htole16(SEGMENT_SIZE), .magic = htole32(MAGIC),
+			.limit = htole32(dice() % 4 ? 8 : dice()),
+		};
+		return sizeof(*welcome);
+	}
+	*answer = (struct answer) {
+		.type = ANSWER, .status = dice() % 4 ? DAPX_STATUS_SUCCESS : dice(),
+		.flags = dice() % 3, .rnr_timer = dice() % 40,
+		.expected = htole32(dice() % 8 ? dice() % 5 : dice()),
+		.limit = htole32(dice() % 8 ? 8 + dice() % 8 : dice()),
+		.reserved = htole32(dice() % 8 ? 0 : dice()),
+	};
+	return sizeof(*answer) + (dice() % 2 ? READ : dice() % 256);
+}
+
+/* To a sender: anything at all. It writes nowhere but to what its own reads name. */
+TEST_F(xrc_wire, garbage_in_answers)
+{
+	unsigned int n = count(100, 10000), i, j;
+	struct wire *wire = &self->wire;
+	struct ep sender, peer;
+
+	memset(wire->b.mem, 0x5a, HOST_MEMORY);
+	for (i = 0; i < n; i++) {
+		OK(xrc_ep_create(&wire->b, &sender));
+		OK(ep_create(&wire->a, &peer));
+		OK(connect_sender(&sender, &peer, 8));
+		for (j = 0; j < 4; j++)
+			OK(ask_anything(&sender, wire->srq.number, j));
+		OK(expect_completion(&wire->a.recv, 0, DAPX_STATUS_SUCCESS, NULL));
+		for (j = 0; j < 6; j++) {
+			__u32 at = ANSWERS + j * 512;
+
+			OK(ep_send(&peer, j, at, answer_anything(wire->a.mem + at, !j)));
+		}
+		usleep(dice() % 2000);
+		j = dice() % 2;
+		OK(ep_destroy(j ? &peer : &sender));
+		OK(ep_destroy(j ? &sender : &peer));
+		evd_drain(&wire->a.done);
+		evd_drain(&wire->a.recv);
+		evd_drain(&wire->a.conn);
+		evd_drain(&wire->b.done);
+		evd_drain(&wire->b.conn);
+	}
+	for (i = 0; i < HOST_MEMORY; i++)
+		if (wire->b.mem[i] != 0x5a && (i < READS || i >= READS + 4 * READ))
+			break;
+	EXPECT_EQ(HOST_MEMORY, i);
+}
+
+/* Returns the length of what begins, now and then, as an XRC endpoint's does. */
+static __u32 private_anything(__u8 *data, __u32 max)
+{
+	struct cm_header header = {
+		.magic = htole32(dice() % 4 ? MAGIC : dice()),
+		.version = htole32(dice() % 4 ? 1 : dice()),
+	};
+	__u32 i;
+
+	for (i = 0; i < max; i++)
+		data[i] = dice();
+	if (dice() % 4)
+		memcpy(data, &header, sizeof(header));
+	return dice() % (max + 1);
+}
+
+/* What is left of it on its way is filled up with zeroes. */
+static bool begins_as_xrc(const __u8 *data, __u32 length)
+{
+	struct cm_header header = {};
+
+	memcpy(&header, data, length < sizeof(header) ? length : sizeof(header));
+	return header.magic == htole32(MAGIC) && header.version == htole32(1);
+}
+
+/* The request is what it says that it is, and can be rejected, accepted as that, and dropped. */
+TEST_F(xrc_wire, garbage_in_connection_requests)
+{
+	unsigned int n = count(40, 4000), i;
+	struct wire *wire = &self->wire;
+	struct listener listener;
+
+	OK(listener_open(&wire->b, &listener));
+	for (i = 0; i < n; i++) {
+		struct dapx_xrc_qp_accept accept = { .xrcd = wire->b.xrcd };
+		struct dapx_xrc_qp_unregister leave = { .xrcd = wire->b.xrcd };
+		struct dapx_cm_reject reject = {};
+		struct dapx_free drop = { .flags = DAPX_FREE_NOWAIT };
+		struct dapx_cm_query query = {};
+		struct dapx_ep_connect cmd;
+		struct dapx_event event;
+		bool xrc, answered = false;
+		struct ep ep;
+
+		OK(ep_create(&wire->a, &ep));
+		connect_usual(&ep, &listener, &cmd);
+		cmd.private_data_len = private_anything(cmd.private_data,
+							wire->a.limits.out_max_connect_data);
+		xrc = begins_as_xrc(cmd.private_data, cmd.private_data_len);
+		ASSERT_EQ(0, _test_cmd_ep_connect(wire->a.fd, &cmd));
+		OK(listener_request(&listener, &event));
+		query.cm = event.request.cm;
+		ASSERT_EQ(0, _test_cmd_cm_query(wire->b.fd, &query));
+		ASSERT_EQ(xrc, query.out_xrc);
+		if (xrc && cmd.private_data_len > sizeof(struct cm_header))
+			ASSERT_EQ(0, memcmp(query.out_private_data,
+					    cmd.private_data + sizeof(struct cm_header),
+					    cmd.private_data_len - sizeof(struct cm_header)));
+		switch (dice() % 3) {
+		case 0:
+			reject.cm = query.cm;
+			reject.private_data_len =
+				private_anything(reject.private_data,
+						 wire->b.limits.out_max_reject_data);
+			ASSERT_EQ(0, _test_cmd_cm_reject(wire->b.fd, &reject));
+			answered = true;
+			break;
+		case 1:
+			OK(xrc_qp_make(&wire->b, &accept.qp_num));
+			accept.cm = query.cm;
+			leave.qp_num = accept.qp_num;
+			if (xrc) {
+				ASSERT_EQ(0, _test_cmd_xrc_qp_accept(wire->b.fd, &accept));
+				OK(expect_connection(&wire->a.conn, ep.handle,
+						     DAPX_CONNECTION_ESTABLISHED, NULL));
+			} else {
+				ASSERT_EQ(-1, _test_cmd_xrc_qp_accept(wire->b.fd, &accept));
+				ASSERT_EQ(EPROTO, errno);
+			}
+			ASSERT_EQ(0, _test_cmd_xrc_qp_unregister(wire->b.fd, &leave));
+			answered = xrc;
+			break;
+		default:
+			break;
+		}
+		if (!answered) {
+			drop.handle = query.cm;
+			ASSERT_EQ(0, _test_cmd_free(wire->b.fd, &drop));
+		}
+		OK(ep_destroy(&ep));
+		evd_drain(&wire->a.conn);
+		evd_drain(&wire->b.conn);
+	}
+	OK(listener_close(&listener));
+}
+
+/* A peer of librdmacm, which takes requests. */
+struct acceptor {
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *listener;
+	struct listener at;		/* for ep_connect() */
+};
+
+static int acceptor_open(struct host *host, struct acceptor *acceptor)
+{
+	struct __kernel_sockaddr_storage addr;
+
+	acceptor->channel = rdma_create_event_channel();
+	set_addr(&addr, host->addr, 0);
+	if (!acceptor->channel ||
+	    rdma_create_id(acceptor->channel, &acceptor->listener, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(acceptor->listener, (struct sockaddr *)&addr) ||
+	    rdma_listen(acceptor->listener, 8))
+		return because("no listener: %m");
+	acceptor->at = (struct listener) {
+		.host = host, .port = ntohs(rdma_get_src_port(acceptor->listener)),
+	};
+	return 0;
+}
+
+static void acceptor_close(struct acceptor *acceptor)
+{
+	rdma_destroy_id(acceptor->listener);
+	rdma_destroy_event_channel(acceptor->channel);
+}
+
+/* The id of the next event, which must be this one. */
+static int acceptor_event(struct acceptor *acceptor, enum rdma_cm_event_type wanted,
+			  struct rdma_cm_id **id)
+{
+	struct rdma_cm_event *event;
+	enum rdma_cm_event_type type;
+
+	if (rdma_get_cm_event(acceptor->channel, &event))
+		return because("rdma_get_cm_event: %m");
+	type = event->event;
+	*id = event->id;
+	rdma_ack_cm_event(event);
+	return type == wanted ? 0 : because("%s instead of %s", rdma_event_str(type),
+					    rdma_event_str(wanted));
+}
+
+/* Who does not answer as an XRC endpoint does is none, and the sender is told so. */
+TEST_F(xrc_wire, garbage_in_connection_answers)
+{
+	unsigned int n = count(40, 4000), i;
+	struct wire *wire = &self->wire;
+	struct acceptor acceptor;
+
+	OK(acceptor_open(&wire->a, &acceptor));
+	for (i = 0; i < n; i++) {
+		struct ibv_qp_init_attr init = {
+			.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1,
+				 .max_recv_sge = 1 },
+			.qp_type = IBV_QPT_RC,
+		};
+		struct rdma_conn_param param = { .rnr_retry_count = 7 };
+		__u8 data[DAPX_PRIVATE_DATA_MAX];
+		struct rdma_cm_id *id, *again;
+		struct ep sender;
+
+		OK(xrc_ep_create(&wire->b, &sender));
+		OK(ep_connect(&sender, &acceptor.at));
+		OK(acceptor_event(&acceptor, RDMA_CM_EVENT_CONNECT_REQUEST, &id));
+		if (dice() % 4) {
+			ASSERT_EQ(0, rdma_create_qp(id, NULL, &init));
+			param.private_data = data;
+			param.private_data_len = private_anything(data, sizeof(data));
+			ASSERT_EQ(0, rdma_accept(id, &param));
+			if (begins_as_xrc(data, param.private_data_len)) {
+				OK(expect_connection(&wire->b.conn, sender.handle,
+						     DAPX_CONNECTION_ESTABLISHED, NULL));
+				OK(acceptor_event(&acceptor, RDMA_CM_EVENT_ESTABLISHED,
+						  &again));
+			} else {
+				OK(expect_connection(&wire->b.conn, sender.handle,
+						     DAPX_CONNECTION_NON_PEER_REJECTED, NULL));
+				OK(acceptor_event(&acceptor, RDMA_CM_EVENT_REJECTED, &again));
+			}
+			ASSERT_EQ(id, again);
+			rdma_destroy_qp(id);
+		} else {
+			ASSERT_EQ(0, rdma_reject(id, data,
+						 private_anything(data, 148)));
+			OK(expect_connection(&wire->b.conn, sender.handle,
+					     DAPX_CONNECTION_PEER_REJECTED, NULL));
+		}
+		rdma_destroy_id(id);
+		OK(ep_destroy(&sender));
+		evd_drain(&wire->b.conn);
+	}
+	acceptor_close(&acceptor);
 }
 
 TEST_HARNESS_MAIN
