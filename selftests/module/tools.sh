@@ -308,8 +308,12 @@ ping_loses_server() {
 # Of two clients the second is told; the first goes on.
 ping_too_many() {
 	local rc=0 client
-	start_ping && sentence "cannot connect to $DAPX_PEER_IP:7710: this server has all its --max-clients; try again later" \
-		"$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP" && await grep -q "seq=8 " "$work/out" || rc=1
+	"$ping" -d "$DAPX_DEV" -i 0.05 -s 100 "$DAPX_PEER_IP" >"$work/first" 2>&1 &
+	client=$!
+	await grep -q "seq=3 " "$work/first" &&
+		sentence "cannot connect to $DAPX_PEER_IP:7710: this server has all its --max-clients; try again later" \
+			"$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP" &&
+		await grep -q "seq=$(($(answered "$work/first") + 3)) " "$work/first" || rc=1
 	kill -INT "$client" && wait "$client" && return $rc
 }
 
