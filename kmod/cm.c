@@ -13,9 +13,6 @@
 
 #include "ep.h"
 
-/* The upper limit, whatever the deadline is: an address without a neighbour is unreachable. */
-#define DAPX_RESOLVE_TIMEOUT_MS 4000
-
 /*
  * An iWARP driver gets this time to establish its stream before it is interrupted: if a stream
  * is reset before its first message, the peer's siw may use freed memory. A peer that takes
@@ -44,8 +41,9 @@ int dapx_cm_timeout_ms(u64 deadline)
 
 	if (deadline <= now)
 		return 1;
-	return min_t(u64, DIV_ROUND_UP_ULL(deadline - now, NSEC_PER_MSEC),
-		     DAPX_RESOLVE_TIMEOUT_MS);
+	if (deadline == DAPX_NO_DEADLINE)
+		return DAPX_RESOLVE_TIMEOUT_MS;
+	return min_t(u64, DIV_ROUND_UP_ULL(deadline - now, NSEC_PER_MSEC), INT_MAX);
 }
 
 /* Some routes fail when they are looked up, others only later. To the process both are an event. */

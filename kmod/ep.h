@@ -253,6 +253,9 @@ void dapx_ep_disconnect_drained(struct dapx_ep *ep);
 
 /* ------------------------------------------------------------------ cm.c */
 
+/* For resolving an address without a deadline. One that has no neighbour by then is unreachable. */
+#define DAPX_RESOLVE_TIMEOUT_MS 4000
+
 /* What the process has set of a CM id. */
 struct dapx_cm_options {
 	u32 set;			/* enum dapx_cm_modify_mask */

@@ -69,6 +69,12 @@ static int dapx_ep_qp_connect(struct dapx_ep *ep, struct rdma_cm_id *id)
 	return dapx_ep_qp_step(ep, id, IB_QPS_RTS);
 }
 
+/* A peer that has no neighbour entry is reported early, even if the deadline is minutes away. */
+static int dapx_ep_resolve_timeout_ms(const struct dapx_ep *ep)
+{
+	return min(dapx_cm_timeout_ms(ep->connect_deadline), DAPX_RESOLVE_TIMEOUT_MS);
+}
+
 /* ------------------------------------------------- what the CM tells, in its callbacks */
 
 static void dapx_ep_take_peer_data(struct dapx_ep *ep, const void *data, u32 length)
@@ -287,7 +293,7 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 			ret = -EADDRNOTAVAIL;
 			dapx_cm_destroy_async(id->context);
 		} else {
-			ret = rdma_resolve_route(id, dapx_cm_timeout_ms(ep->connect_deadline));
+			ret = rdma_resolve_route(id, dapx_ep_resolve_timeout_ms(ep));
 		}
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
@@ -512,7 +518,7 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 	ret = dapx_ep_enter_active(ep, cm);
 	if (!ret) {
 		ret = rdma_resolve_addr(cm->id, src, (struct sockaddr *)&cmd->dst,
-					dapx_cm_timeout_ms(cmd->deadline));
+					dapx_ep_resolve_timeout_ms(ep));
 		if (dapx_cm_no_route(ret)) {
 			dapx_ep_connect_failed(ep, DAPX_CONNECTION_UNREACHABLE, ret, NULL, 0);
 			ret = 0;

@@ -1627,7 +1627,7 @@ enum dapx_resolve_what {
  * @flags: Must be 0
  * @cm: handle
  * @what: enum dapx_resolve_what
- * @deadline: when to give up; in any case after 4 seconds
+ * @deadline: when to give up; DAPX_NO_DEADLINE for 4 seconds
  * @dst: with ADDR: address and port of the listener
  * @src: with ADDR: own address; family 0 for the address that the id is bound to, else for the
  *	one that the routing table selects

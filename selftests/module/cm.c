@@ -1414,6 +1414,30 @@ TEST_F(cm, resolve_errors)
 	EXPECT_GT(0, event.cm.error);
 }
 
+/* An address that nobody has, until the deadline. */
+TEST_F(cm, resolves_as_long_as_asked)
+{
+	const __u64 second = 1000000000;
+	struct dapx_cm_resolve cmd = {
+		.what = DAPX_RESOLVE_ADDR, .deadline = DAPX_NO_DEADLINE,
+	};
+	__u64 start;
+
+	cmd.cm = CM_NEW(&self->a);
+	set_addr(&cmd.dst, NOBODY_IP, 7);
+	set_addr(&cmd.src, self->a.addr, 0);
+	start = now_ns();
+	ASSERT_EQ(0, _test_cmd_cm_resolve(self->a.fd, &cmd));
+	OK(expect_cm(&self->a.conn, cmd.cm, DAPX_CM_ADDR_ERROR, NULL));
+	EXPECT_LE(start + 4 * second, now_ns());
+
+	start = now_ns();
+	cmd.deadline = start + 7 * second;
+	ASSERT_EQ(0, _test_cmd_cm_resolve(self->a.fd, &cmd));
+	OK(expect_cm(&self->a.conn, cmd.cm, DAPX_CM_ADDR_ERROR, NULL));
+	EXPECT_LE(start + 7 * second, now_ns());
+}
+
 /* ---- options ---- */
 
 #define CM_SET(host, handle, ...)					\

@@ -22,8 +22,6 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
 
-/* Has a neighbour entry nowhere: its resolution takes as long as it may. */
-#define NOBODY_IP "10.0.0.77"
 #define PREEMPT "/sys/kernel/debug/sched/preempt"
 #define WORKERS "/sys/devices/virtual/workqueue/cpumask"
 

@@ -29,8 +29,6 @@
 /* The synopsis of the manual page, as a compiler checks it. */
 int rdma_destroy_id(struct rdma_cm_id *id);
 
-/* Has a neighbour entry nowhere: its resolution takes as long as it may. */
-#define NOBODY_IP "10.0.0.77"
 /* Of an interface without an RDMA device, and of none at all. */
 #define PLAIN_IP "10.9.9.1"
 #define ALIEN_IP "10.9.9.2"

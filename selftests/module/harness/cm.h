@@ -7,6 +7,9 @@
 
 #include "ep.h"
 
+/* Has a neighbour entry nowhere: its resolution takes as long as it may. */
+#define NOBODY_IP "10.0.0.77"
+
 void set_addr(struct __kernel_sockaddr_storage *addr, const char *ip, __u16 port);
 __u16 get_port(const struct __kernel_sockaddr_storage *addr);
 

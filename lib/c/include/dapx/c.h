@@ -359,7 +359,10 @@ DAPXC_API int dapxc_cm_modify(struct dapxc_cm *cm, struct dapx_cm_modify *option
 DAPXC_API int dapxc_cm_bind(struct dapxc_cm *cm, const struct sockaddr *address);
 /* Takes requests. @backlog: so many may wait; 0 for the module's limit. */
 DAPXC_API int dapxc_cm_listen(struct dapxc_cm *cm, uint32_t backlog);
-/* Both begin what a CM event ends, which is to be acknowledged. @source may be NULL. */
+/*
+ * Both begin what a CM event ends, which is to be acknowledged. @source may be NULL. @deadline:
+ * DAPX_NO_DEADLINE for 4 seconds.
+ */
 DAPXC_API int dapxc_cm_resolve_address(struct dapxc_cm *cm, const struct sockaddr *destination,
 				       const struct sockaddr *source, uint64_t deadline);
 DAPXC_API int dapxc_cm_resolve_route(struct dapxc_cm *cm, uint64_t deadline);

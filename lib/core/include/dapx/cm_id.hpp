@@ -123,12 +123,14 @@ public:
 
     /// Begins to find the way to @p destination; ends with a CM event. To be acknowledged by
     /// ack(). @p source: no address for what was bound, or what the routing table says.
+    /// @p deadline: no_deadline for 4 seconds.
     /// Errors: EBADFD. Source: DAPX_CM_RESOLVE, DAPX_RESOLVE_ADDR.
     [[nodiscard]] Result<void> resolve_address(const Address& destination,
                                                const Address& source = {},
                                                Deadline deadline = no_deadline) noexcept;
 
-    /// Begins to find the route; ends with a CM event. Source: DAPX_RESOLVE_ROUTE.
+    /// Begins to find the route; ends with a CM event. @p deadline: as above.
+    /// Source: DAPX_RESOLVE_ROUTE.
     [[nodiscard]] Result<void> resolve_route(Deadline deadline = no_deadline) noexcept;
 
     /// Errors: ENOENT, EIO. Source: DAPX_CM_QUERY.
