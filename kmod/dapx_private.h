@@ -389,6 +389,7 @@ union dapx_ucmd_buffer {
 	struct dapx_xrc_qp_modify xrc_qp_modify;
 	struct dapx_xrc_qp_accept xrc_qp_accept;
 	struct dapx_xrc_qp_query xrc_qp_query;
+	struct dapx_xrc_qp_disconnect xrc_qp_disconnect;
 };
 
 /*
@@ -462,6 +463,7 @@ int dapx_cmd_xrc_qp_unregister(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrc_qp_modify(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrc_qp_accept(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrc_qp_query(struct dapx_ucmd *ucmd);
+int dapx_cmd_xrc_qp_disconnect(struct dapx_ucmd *ucmd);
 
 /* ------------------------------------------------------------- netlink.c */
 

@@ -115,6 +115,7 @@ static const struct dapx_ioctl_op dapx_ioctl_ops[] = {
 	DAPX_OP(MR_MODIFY, dapx_cmd_mr_modify, dapx_mr_modify, __reserved),
 	DAPX_OP(CM_TAKE, dapx_cmd_cm_take, dapx_cm_take, user_data),
 	DAPX_OP(CM_MODIFY, dapx_cmd_cm_modify, dapx_cm_modify, __reserved),
+	DAPX_OP(XRC_QP_DISCONNECT, dapx_cmd_xrc_qp_disconnect, dapx_xrc_qp_disconnect, qp_num),
 };
 
 /*

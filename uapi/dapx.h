@@ -104,6 +104,7 @@ enum dapx_cmd {
 	DAPX_CMD_MR_MODIFY,
 	DAPX_CMD_CM_TAKE,
 	DAPX_CMD_CM_MODIFY,
+	DAPX_CMD_XRC_QP_DISCONNECT,
 };
 
 #define DAPX_DEVICE_NAME_MAX 64
@@ -682,8 +683,8 @@ enum dapx_cm_event {
  *	fatal error
  * @DAPX_ASYNC_SRQ_LIMIT: an SRQ has fewer receives than its limit: @handle
  * @DAPX_ASYNC_XRC_QP_ESTABLISHED: a receive queue pair received its first message: @qp_num
- * @DAPX_ASYNC_XRC_QP_DISCONNECTED: the peer of a receive queue pair ended the connection:
- *	@qp_num
+ * @DAPX_ASYNC_XRC_QP_DISCONNECTED: the peer of a receive queue pair ended the connection, or
+ *	DAPX_XRC_QP_DISCONNECT did: @qp_num
  * @DAPX_ASYNC_XRC_QP_ERROR: the connection of a receive queue pair ended with an error:
  *	@qp_num
  */
@@ -2072,6 +2073,30 @@ struct dapx_xrc_qp_unregister {
 };
 
 #define DAPX_XRC_QP_UNREGISTER _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_UNREGISTER)
+
+/**
+ * struct dapx_xrc_qp_disconnect - ioctl(DAPX_XRC_QP_DISCONNECT): end the connection of a
+ *	receive queue pair
+ * @size: sizeof(struct dapx_xrc_qp_disconnect)
+ * @flags: Must be 0
+ * @xrcd: handle
+ * @qp_num: number
+ *
+ * For all contexts that are registered with it: each receives
+ * DAPX_ASYNC_XRC_QP_DISCONNECTED. When the call returns, no further message arrives, and a
+ * message of which a part is missing is dropped. The queue pair stays in DAPX_QP_ERROR until
+ * its last registration ends. A peer that connected by the CM is told; any other notices when
+ * it sends. EACCES: the context is not registered with it. EBADFD: it is in DAPX_QP_RESET, or
+ * its connection has ended.
+ */
+struct dapx_xrc_qp_disconnect {
+	__u32 size;
+	__u32 flags;
+	__u32 xrcd;
+	__u32 qp_num;
+};
+
+#define DAPX_XRC_QP_DISCONNECT _IO(DAPX_TYPE, DAPX_CMD_XRC_QP_DISCONNECT)
 
 /**
  * struct dapx_xrc_qp_modify - ioctl(DAPX_XRC_QP_MODIFY): connect a receive queue pair by

@@ -47,7 +47,7 @@ static void dapx_xrc_qp_established(struct dapx_xrc_qp *qp)
 }
 
 /* Reports the end of the connection, once. Called in any context. */
-static void dapx_xrc_qp_notify_end(struct dapx_xrc_qp *qp, u32 what)
+void dapx_xrc_qp_notify_end(struct dapx_xrc_qp *qp, u32 what)
 {
 	unsigned long flags;
 

@@ -290,6 +290,45 @@ int dapx_cmd_xrc_qp_accept(struct dapx_ucmd *ucmd)
 	return ret;
 }
 
+/* Called with qp->mutex held. */
+static int dapx_xrc_qp_disconnect(struct dapx_xrc_qp *qp)
+{
+	if (qp->attr.state == DAPX_QP_RESET || qp->attr.state == DAPX_QP_ERROR)
+		return -EBADFD;
+	dapx_xrc_qp_notify_end(qp, DAPX_ASYNC_XRC_QP_DISCONNECTED);
+	dapx_xrc_qp_stop(qp);
+	if (qp->cm_id)
+		rdma_disconnect(qp->cm_id);
+	return 0;
+}
+
+int dapx_cmd_xrc_qp_disconnect(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_xrc_qp_disconnect *cmd = ucmd->cmd;
+	unsigned long received_at;
+	struct dapx_xrcd *xrcd;
+	struct dapx_xrc_qp *qp;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	qp = dapx_xrc_qp_lock(ucmd->ctx, cmd->xrcd, cmd->qp_num, true, &xrcd);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	received_at = READ_ONCE(qp->received_at);
+	dapx_xrc_qp_unlock(xrcd);
+	/* Not with the lock of the domain, which others share. */
+	dapx_device_let_acknowledge(ucmd->ctx->dev, received_at);
+	qp = dapx_xrc_qp_lock(ucmd->ctx, cmd->xrcd, cmd->qp_num, true, &xrcd);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	mutex_lock(&qp->mutex);
+	ret = dapx_xrc_qp_disconnect(qp);
+	mutex_unlock(&qp->mutex);
+	dapx_xrc_qp_unlock(xrcd);
+	return ret;
+}
+
 int dapx_cmd_xrc_qp_query(struct dapx_ucmd *ucmd)
 {
 	struct dapx_xrc_qp_query *cmd = ucmd->cmd;

@@ -1805,6 +1805,38 @@ static const struct reject rejects_xrc_qp_unregister[] = {
 	{}
 };
 
+static int xrc_qp_disconnect(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_disconnect *c = cmd;
+	struct dapx_xrc_qp_modify init = { .qp = { .state = DAPX_QP_INIT, .port = 1 } };
+
+	if (own_xrc_qp(w, &init.xrcd, &init.qp_num))
+		return -1;
+	if (_test_cmd_xrc_qp_modify(w->a.fd, &init))
+		return because("DAPX_XRC_QP_MODIFY to INIT: %m");
+	c->xrcd = init.xrcd;
+	c->qp_num = init.qp_num;
+	return 0;
+}
+
+/* Not connected, and not about to be. */
+static void idle_qp(struct world *w, void *cmd)
+{
+	xrc_qp_make(&w->a, &XRC_QP(cmd)->qp_num);
+}
+
+static const struct reject rejects_xrc_qp_disconnect[] = {
+	REJECT_FLAGS(xrc_qp_disconnect, flags, 0ULL),
+	REJECT_HANDLE(xrc_qp_disconnect, xrcd),
+	REJECT_BY(xrc_qp_disconnect, xrcd, other_domain, EINVAL),
+	REJECT(xrc_qp_disconnect, qp_num, 0, EINVAL),
+	REJECT(xrc_qp_disconnect, qp_num, ~0U, EINVAL),
+	REJECT_BY(xrc_qp_disconnect, qp_num, qp_of_ep, EINVAL),
+	REJECT_BY(xrc_qp_disconnect, qp_num, unregistered_qp, EACCES),
+	REJECT_BY(xrc_qp_disconnect, qp_num, idle_qp, EBADFD),
+	{}
+};
+
 /* To INIT. */
 static int xrc_qp_modify(struct world *w, void *cmd)
 {
@@ -2217,6 +2249,8 @@ FIXTURE_VARIANT_ADD(cmd, xrc_qp_register)
 	SCENE(xrc_qp_register, xrc_qp_register, XRC_QP_REGISTER, xrc_qp_register, OUTS);
 FIXTURE_VARIANT_ADD(cmd, xrc_qp_unregister)
 	SCENE(xrc_qp_unregister, xrc_qp_unregister, XRC_QP_UNREGISTER, xrc_qp_unregister, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, xrc_qp_disconnect)
+	SCENE(xrc_qp_disconnect, xrc_qp_disconnect, XRC_QP_DISCONNECT, xrc_qp_disconnect, QP);
 FIXTURE_VARIANT_ADD(cmd, xrc_qp_modify)
 	SCENE(xrc_qp_modify, xrc_qp_modify, XRC_QP_MODIFY, xrc_qp_modify, QP);
 FIXTURE_VARIANT_ADD(cmd, xrc_qp_modify_rtr)
@@ -2496,7 +2530,7 @@ TEST(unknown_command)
 	ASSERT_LE(0, fd);
 	OK(host_set_up(&a, 0));
 	for (nr = 0; nr < 256; nr++) {
-		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_CM_MODIFY)
+		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_XRC_QP_DISCONNECT)
 			continue;
 		EXPECT_ERRNO(ENOTTY, ioctl(fd, _IO(DAPX_TYPE, nr), &cmd));
 		EXPECT_ERRNO(ENOTTY, ioctl(a.fd, _IO(DAPX_TYPE, nr), &cmd));

@@ -707,6 +707,20 @@ static int for_xrc_qp_unregister(struct stage *s, void *cmd)
 	return ret;
 }
 
+static int for_xrc_qp_disconnect(struct stage *s, void *cmd)
+{
+	struct dapx_xrc_qp_disconnect *c = cmd;
+	struct dapx_xrc_qp_modify init = { .qp = { .state = DAPX_QP_INIT, .port = 1 } };
+
+	if (an_xrc_qp(s, &init.xrcd, &init.qp_num))
+		return -1;
+	if (_test_cmd_xrc_qp_modify(s->a.fd, &init))
+		return because("DAPX_XRC_QP_MODIFY to INIT: %m");
+	c->xrcd = init.xrcd;
+	c->qp_num = init.qp_num;
+	return 0;
+}
+
 static int for_xrc_qp_modify(struct stage *s, void *cmd)
 {
 	struct dapx_xrc_qp_modify *c = cmd;
@@ -922,6 +936,8 @@ FIXTURE_VARIANT_ADD(fail, xrc_qp_register)
 			out_xrc_qp);
 FIXTURE_VARIANT_ADD(fail, xrc_qp_unregister)
 	FAIL_XRC(xrc_qp_unregister, XRC_QP_UNREGISTER, for_xrc_qp_unregister);
+FIXTURE_VARIANT_ADD(fail, xrc_qp_disconnect)
+	FAIL_XRC(xrc_qp_disconnect, XRC_QP_DISCONNECT, for_xrc_qp_disconnect);
 FIXTURE_VARIANT_ADD(fail, xrc_qp_modify)
 	FAIL_XRC(xrc_qp_modify, XRC_QP_MODIFY, for_xrc_qp_modify);
 FIXTURE_VARIANT_ADD(fail, xrc_qp_modify_rtr)

@@ -1418,6 +1418,8 @@ static void *serves(void *arg)
 	deadline = in_ms(PATIENCE_MS);
 	while (!__atomic_load_n(&server->acknowledged, __ATOMIC_ACQUIRE) && now_ns() < deadline)
 		sleep_ms(1);
+	if (server->xrc && rdma_disconnect(id))
+		fails(server, "rdma_disconnect");
 	if (mr)
 		rdma_dereg_mr(mr);
 	rdma_destroy_ep(id);

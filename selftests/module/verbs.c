@@ -587,8 +587,9 @@ TEST_F(one, receive_queue_pair_is_opened)
 		.qp_type = IBV_QPT_XRC_RECV,
 	};
 	struct ibv_context *context = open_dapx(getenv("DAPX_DEV"));
-	struct ibv_qp_attr init = init_attr(), got;
+	struct ibv_qp_attr init = init_attr(), error = { .qp_state = IBV_QPS_ERR }, got;
 	struct ibv_qp_init_attr created;
+	struct ibv_async_event event;
 	struct ibv_xrcd *ours, *theirs;
 	struct ibv_qp *qp, *opened;
 
@@ -621,11 +622,18 @@ TEST_F(one, receive_queue_pair_is_opened)
 	EXPECT_EQ(self, opened->qp_context);
 	EXPECT_EQ(qp->qp_num, opened->qp_num);
 
-	/* One queue pair, which lives as long as one of them has it. */
+	/* One queue pair, which ends by either, and lives as long as one of them has it. */
 	ASSERT_EQ(0, ibv_modify_qp(qp, &init, INIT_MASK));
-	EXPECT_EQ(0, ibv_destroy_qp(qp));
 	ASSERT_EQ(0, ibv_query_qp(opened, &got, IBV_QP_STATE, &created));
 	EXPECT_EQ(IBV_QPS_INIT, got.qp_state);
+	ASSERT_EQ(0, ibv_modify_qp(opened, &error, IBV_QP_STATE));
+	ASSERT_EQ(0, ibv_get_async_event(self->a.context, &event));
+	EXPECT_EQ(IBV_EVENT_QP_LAST_WQE_REACHED, event.event_type);
+	EXPECT_EQ(qp, event.element.qp);
+	ibv_ack_async_event(&event);
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+	ASSERT_EQ(0, ibv_query_qp(opened, &got, IBV_QP_STATE, &created));
+	EXPECT_EQ(IBV_QPS_ERR, got.qp_state);
 	EXPECT_EQ(0, ibv_destroy_qp(opened));
 	EXPECT_EQ(NULL, ibv_open_qp(context, &open));
 	EXPECT_EQ(EINVAL, errno);
@@ -1724,7 +1732,7 @@ TEST_F(two, requests_of_the_extended_interface)
 /* OFED's way from end to end: three queues behind one receive queue pair. */
 TEST_F(two, xrc_of_ofed)
 {
-	struct ibv_qp_attr init = init_attr(), rtr;
+	struct ibv_qp_attr init = init_attr(), error = { .qp_state = IBV_QPS_ERR }, rtr;
 	struct ibv_qp_init_attr attr = {};
 	struct ibv_xrc_domain *domain;
 	struct ibv_srq *srqs[3];
@@ -1778,6 +1786,13 @@ TEST_F(two, xrc_of_ofed)
 	EXPECT_EQ(srqs[0], event.element.srq);
 	ibv_ack_async_event(&event);
 
+	ASSERT_EQ(0, ibv_modify_xrc_rcv_qp(domain, qp_num, &error, IBV_QP_STATE));
+	ASSERT_TRUE(readable(self->b.context->async_fd, PATIENCE_MS));
+	ASSERT_EQ(0, ibv_get_async_event(self->b.context, &event));
+	EXPECT_EQ((int)(IBV_EVENT_QP_LAST_WQE_REACHED | IBV_XRC_QP_EVENT_FLAG),
+		  (int)event.event_type);
+	EXPECT_EQ(qp_num, event.element.xrc_qp_num);
+	ibv_ack_async_event(&event);
 	EXPECT_EQ(0, ibv_destroy_qp(sender));
 	EXPECT_EQ(0, ibv_unreg_xrc_rcv_qp(domain, qp_num));
 	for (i = 0; i < 3; i++)

@@ -325,6 +325,56 @@ TEST_F(xrc_qp, disconnect_is_told_to_who_comes_late)
 	EXPECT_EQ(DAPX_ASYNC_XRC_QP_DISCONNECTED, event.async.what);
 }
 
+/* An end by one of those that are registered, for all of them. */
+TEST_F(xrc_qp, disconnected_by_one_of_them)
+{
+	struct dapx_xrc_qp_disconnect cmd = { .xrcd = self->c.xrcd, .qp_num = self->qp_num };
+	struct dapx_xrc_qp_query q;
+
+	OK(xrc_connect_cm(&self->ep, &self->b, self->qp_num));
+	OK(works(&self->ep, &self->other));
+	EXPECT_EQ(-1, _test_cmd_xrc_qp_disconnect(self->c.fd, &cmd));
+	EXPECT_EQ(EACCES, errno);
+	ASSERT_EQ(0, enroll(&self->c, self->qp_num, NULL));
+	test_cmd(xrc_qp_disconnect, self->c.fd, .xrcd = self->c.xrcd, .qp_num = self->qp_num);
+	OK(expect_connection(&self->a.conn, self->ep.handle, DAPX_CONNECTION_DISCONNECTED,
+			     NULL));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_ESTABLISHED, NULL));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_DISCONNECTED, NULL));
+	OK(expect_async(&self->c.conn, DAPX_ASYNC_XRC_QP_DISCONNECTED, NULL));
+	EXPECT_EQ(0, query(&self->b, self->qp_num, &q));
+	EXPECT_EQ(DAPX_QP_ERROR, q.out_qp.state);
+	EXPECT_EQ(2, q.out_registrations);
+	test_err(EBADFD, xrc_qp_disconnect, self->b.fd, .xrcd = self->b.xrcd,
+		 .qp_num = self->qp_num);
+	/* Once each. */
+	OK(evd_quiet(&self->b.conn));
+	OK(evd_quiet(&self->c.conn));
+}
+
+/* Nobody tells the peer, who notices when it sends; half a message is given back. */
+TEST_F(xrc_qp, disconnected_without_a_connection_manager)
+{
+	static const struct qp_options options = {
+		.timeout = 12, .retry_count = 2, .rnr_retry = 7, .path_mtu = 3,
+	};
+
+	if (on_siw())
+		SKIP(return, "iWARP has no exchange of QP numbers");
+	test_err(EBADFD, xrc_qp_disconnect, self->b.fd, .xrcd = self->b.xrcd,
+		 .qp_num = self->qp_num);
+	OK(xrc_connect_qp(&self->ep, &self->b, self->qp_num, &options));
+	OK(works(&self->ep, &self->srq));
+	OK(srq_recv(&self->srq.srq, 5, TAKE, 100));
+	test_cmd(xrc_qp_disconnect, self->b.fd, .xrcd = self->b.xrcd, .qp_num = self->qp_num);
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_ESTABLISHED, NULL));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_XRC_QP_DISCONNECTED, NULL));
+	OK(xrc_send(&self->ep, self->srq.number, 3, 0, 100));
+	OK(expect_completion(&self->a.done, 3, DAPX_STATUS_TRANSPORT, NULL));
+	/* The receive is there for another connection. */
+	OK(evd_quiet(&self->b.recv));
+}
+
 /* ---- the device ---- */
 
 /* Of either end, in the middle of messages: all that is asked of it then is EIO. */

@@ -111,6 +111,11 @@ int dapxc_xrc_qp_unregister(const dapxc_xrcd* xrcd, uint32_t qp_num)
     return xrcd != nullptr ? errno_of(dapx::XrcQp::unregister(xrcd->object, qp_num)) : invalid();
 }
 
+int dapxc_xrc_qp_disconnect(const dapxc_xrcd* xrcd, uint32_t qp_num)
+{
+    return xrcd != nullptr ? errno_of(dapx::XrcQp::disconnect(xrcd->object, qp_num)) : invalid();
+}
+
 int dapxc_xrc_qp_modify(const dapxc_xrcd* xrcd, uint32_t qp_num, const dapx_qp_attr* step)
 {
     if (xrcd == nullptr || step == nullptr)

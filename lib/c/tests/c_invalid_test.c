@@ -124,6 +124,7 @@ static void receive_queue_pairs(void)
 	CHECK(dapxc_xrc_qp_create(xrcd, evd, 0, NULL) == EINVAL);
 	CHECK(dapxc_xrc_qp_register(NULL, 1, evd, 0) == EINVAL);
 	CHECK(dapxc_xrc_qp_unregister(NULL, 1) == EINVAL);
+	CHECK(dapxc_xrc_qp_disconnect(NULL, 1) == EINVAL);
 	CHECK(dapxc_xrc_qp_modify(NULL, 1, &step) == EINVAL);
 	CHECK(dapxc_xrc_qp_modify(xrcd, 1, NULL) == EINVAL);
 	CHECK(dapxc_xrc_qp_accept(NULL, 1, cm, NULL, 0) == EINVAL);
@@ -277,7 +278,7 @@ int main(void)
 		DAPX_EP_MODIFY, DAPX_EP_CONNECT, DAPX_EP_ACCEPT, DAPX_EP_DISCONNECT, DAPX_EP_RESET,
 		DAPX_CM_BIND, DAPX_CM_LISTEN, DAPX_CM_RESOLVE, DAPX_CM_QUERY, DAPX_CM_REJECT,
 		DAPX_CM_ACK, DAPX_CM_MODIFY, DAPX_XRC_QP_CREATE, DAPX_XRC_QP_REGISTER, DAPX_XRC_QP_UNREGISTER,
-		DAPX_XRC_QP_MODIFY, DAPX_XRC_QP_ACCEPT, DAPX_XRC_QP_QUERY, DAPX_FREE,
+		DAPX_XRC_QP_MODIFY, DAPX_XRC_QP_ACCEPT, DAPX_XRC_QP_QUERY, DAPX_XRC_QP_DISCONNECT, DAPX_FREE,
 	};
 	size_t i;
 

@@ -273,6 +273,7 @@ static void receive_queue_pairs(void)
 	struct dapx_qp_attr step = { .state = DAPX_QP_INIT, .port = 1 };
 	struct dapx_xrc_qp_create create;
 	struct dapx_xrc_qp_register reg;
+	struct dapx_xrc_qp_disconnect disconnect;
 	struct dapx_xrc_qp_modify modify;
 	struct dapx_xrc_qp_accept accept;
 	struct dapxc_cm *request;
@@ -305,6 +306,7 @@ static void receive_queue_pairs(void)
 	fake_foreign_xrc_qp(50);
 	CHECK(dapxc_xrc_qp_query(xrcd, 50, &query) == 0);
 	CHECK(dapxc_xrc_qp_modify(xrcd, 50, &step) == EACCES);
+	CHECK(dapxc_xrc_qp_disconnect(xrcd, 50) == EACCES);
 	CHECK(dapxc_xrc_qp_register(xrcd, 50, evd, 12) == 0);
 	fake_last(DAPX_XRC_QP_REGISTER, &reg, sizeof(reg));
 	CHECK(reg.qp_num == 50 && reg.evd == dapxc_evd_handle(evd) && reg.user_data == 12);
@@ -319,6 +321,9 @@ static void receive_queue_pairs(void)
 	CHECK(accept.cm == cm && accept.qp_num == 50);
 	CHECK(accept.private_data_len == 2 && !memcmp(accept.private_data, "hi", 2));
 	fake_xrc_request(0);
+	CHECK(dapxc_xrc_qp_disconnect(xrcd, 50) == 0);
+	fake_last(DAPX_XRC_QP_DISCONNECT, &disconnect, sizeof(disconnect));
+	CHECK(disconnect.xrcd == dapxc_xrcd_handle(xrcd) && disconnect.qp_num == 50);
 	CHECK(dapxc_xrc_qp_unregister(xrcd, 50) == 0);
 }
 

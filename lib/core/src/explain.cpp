@@ -330,6 +330,10 @@ try {
         text += ": this context is not registered with it; register first";
         break;
     case EBADFD:
+        if (command == "DAPX_XRC_QP_DISCONNECT") {
+            text += ": it is not connected, or its connection has ended; there is nothing to end";
+            break;
+        }
         text += ": that is no step from its state; each is made once, and a connection that "
                 "ended takes a new receive queue pair";
         break;

@@ -68,6 +68,7 @@ DAPX_COMMAND(dapx_xrc_qp_unregister, DAPX_XRC_QP_UNREGISTER, true);
 DAPX_COMMAND(dapx_xrc_qp_modify, DAPX_XRC_QP_MODIFY, true);
 DAPX_COMMAND(dapx_xrc_qp_accept, DAPX_XRC_QP_ACCEPT, true);
 DAPX_COMMAND(dapx_xrc_qp_query, DAPX_XRC_QP_QUERY, true);
+DAPX_COMMAND(dapx_xrc_qp_disconnect, DAPX_XRC_QP_DISCONNECT, true);
 
 #undef DAPX_COMMAND
 

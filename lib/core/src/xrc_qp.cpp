@@ -35,6 +35,12 @@ Result<void> take_step(int fd, std::uint32_t domain, std::uint32_t qp_num,
     return command(fd, argument, domain, qp_num, "cannot connect");
 }
 
+Result<void> end_connection(int fd, std::uint32_t domain, std::uint32_t qp_num) noexcept
+{
+    ::dapx_xrc_qp_disconnect argument{};
+    return command(fd, argument, domain, qp_num, "cannot disconnect");
+}
+
 Result<XrcQpInfo> ask(int fd, std::uint32_t domain, std::uint32_t qp_num) noexcept
 {
     ::dapx_xrc_qp_query argument{};
@@ -162,6 +168,16 @@ Result<void> XrcQp::accept(const Object& by, int fd, std::uint32_t domain, std::
                                        &::dapx_query_device::out_max_accept_data, true));
     request.forget();
     return {};
+}
+
+Result<void> XrcQp::disconnect() noexcept
+{
+    return end_connection(fd(), domain_, number_);
+}
+
+Result<void> XrcQp::disconnect(const XrcDomain& domain, std::uint32_t qp_num) noexcept
+{
+    return end_connection(domain.context().fd(), domain.handle(), qp_num);
 }
 
 Result<XrcQpInfo> XrcQp::query() const noexcept

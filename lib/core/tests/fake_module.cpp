@@ -311,6 +311,8 @@ int FakeModule::run_xrc(unsigned long request, void* argument)
     }
     case DAPX_XRC_QP_MODIFY:
         return find_xrc_qp(as<dapx_xrc_qp_modify>(argument).qp_num);
+    case DAPX_XRC_QP_DISCONNECT:
+        return find_xrc_qp(as<dapx_xrc_qp_disconnect>(argument).qp_num);
     case DAPX_XRC_QP_ACCEPT:
         if (!xrc_request)
             return EPROTO;

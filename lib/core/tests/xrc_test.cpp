@@ -286,6 +286,11 @@ TEST_F(XrcTest, ReceiveQueuePair)
     EXPECT_EQ(info.path.dgid[15], 9);
 
     const std::uint32_t number = qp.number();
+    ASSERT_TRUE(qp.disconnect());
+    EXPECT_EQ(module.last<dapx_xrc_qp_disconnect>(DAPX_XRC_QP_DISCONNECT).qp_num, number);
+    module.fail_next(DAPX_XRC_QP_DISCONNECT, EBADFD);
+    expect_says(qp.disconnect().error(), EBADFD, "DAPX_XRC_QP_DISCONNECT",
+                "it is not connected, or its connection has ended");
     ASSERT_TRUE(qp.free());
     EXPECT_EQ(module.last<dapx_free>(DAPX_FREE).type, std::uint32_t{DAPX_OBJECT_XRC_QP});
     expect_says(XrcQp::query(domain, number).error(), EINVAL, "DAPX_XRC_QP_QUERY",
@@ -298,6 +303,8 @@ TEST_F(XrcTest, RegistrationByNumber)
 {
     module.xrc_qps[55] = 0; // another context's
     EXPECT_TRUE(XrcQp::query(domain, 55));
+    expect_says(XrcQp::disconnect(domain, 55).error(), EACCES, "DAPX_XRC_QP_DISCONNECT",
+                "not registered with it; register first");
     expect_says(XrcQp::step(domain, 55, {}).error(), EACCES, "DAPX_XRC_QP_MODIFY",
                 "not registered with it; register first");
     expect_says(XrcQp::unregister(domain, 55).error(), EINVAL, "DAPX_XRC_QP_UNREGISTER",

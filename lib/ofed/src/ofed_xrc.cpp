@@ -96,9 +96,11 @@ DAPX_VERBS int ibv_modify_xrc_rcv_qp(OfedDomain* domain, std::uint32_t qp_num, i
         return failed(EOPNOTSUPP);
     if (to == from)
         return 0;
-    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+    if (to == IBV_QPS_RESET)
         return failed(EOPNOTSUPP);
-    const int error = ended(core::XrcQp::step(core, qp_num, step_of(to, *attr)));
+    const int error =
+        ended(to == IBV_QPS_ERR ? core::XrcQp::disconnect(core, qp_num)
+                                : core::XrcQp::step(core, qp_num, step_of(to, *attr)));
     return error == EBADFD ? failed(EINVAL) : error;
 }
 

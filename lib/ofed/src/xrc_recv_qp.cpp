@@ -110,9 +110,13 @@ int XrcRecvQp::reset() noexcept
     return current_state() == IBV_QPS_RESET ? 0 : EOPNOTSUPP;
 }
 
+/// For all that are registered with it.
 int XrcRecvQp::to_error() noexcept
 {
-    return current_state() == IBV_QPS_ERR ? 0 : EOPNOTSUPP;
+    if (current_state() == IBV_QPS_ERR)
+        return 0;
+    auto done = core_->disconnect();
+    return done ? 0 : done.error().code();
 }
 
 int XrcRecvQp::end() noexcept
@@ -139,7 +143,6 @@ int XrcRecvQp::accept(core::CmId&& request, const core::AcceptOptions& options,
     return done ? 0 : done.error().code();
 }
 
-/// The peer does, or the last registration's end.
 int XrcRecvQp::disconnect() noexcept
 {
     return to_error();

@@ -27,12 +27,17 @@ void op_recv_qp(struct actor *me, const __u8 *arg)
 	struct dapx_xrc_qp_unregister leave = { .xrcd = xrcd, .qp_num = number };
 	struct dapx_xrc_qp_query query = { .xrcd = xrcd, .qp_num = number };
 
-	switch (arg[1] % 4) {
+	struct dapx_xrc_qp_disconnect end = { .xrcd = xrcd, .qp_num = number };
+
+	switch (arg[1] % 8) {
 	case 0:
 		_test_cmd_xrc_qp_register(me->side->host.fd, &enter);
 		break;
 	case 1:
 		_test_cmd_xrc_qp_query(me->side->host.fd, &query);
+		break;
+	case 2:
+		_test_cmd_xrc_qp_disconnect(me->side->host.fd, &end);
 		break;
 	default:
 		_test_cmd_xrc_qp_unregister(me->side->host.fd, &leave);

@@ -74,6 +74,7 @@ DAPX_COMMAND(srq_query, SRQ_QUERY,
 DAPX_COMMAND(xrc_qp_create, XRC_QP_CREATE, OUTPUT(out_xrc_qp) OUTPUT(out_qp_num))
 DAPX_COMMAND(xrc_qp_register, XRC_QP_REGISTER, OUTPUT(out_xrc_qp))
 DAPX_COMMAND(xrc_qp_unregister, XRC_QP_UNREGISTER)
+DAPX_COMMAND(xrc_qp_disconnect, XRC_QP_DISCONNECT)
 DAPX_COMMAND(xrc_qp_modify, XRC_QP_MODIFY)
 DAPX_COMMAND(xrc_qp_accept, XRC_QP_ACCEPT)
 DAPX_COMMAND(xrc_qp_query, XRC_QP_QUERY,

@@ -241,6 +241,11 @@ DAPXC_API int dapxc_xrc_qp_register(const struct dapxc_xrcd *xrcd, uint32_t qp_n
 /* EINVAL also if the context is not registered with it. */
 DAPXC_API int dapxc_xrc_qp_unregister(const struct dapxc_xrcd *xrcd, uint32_t qp_num);
 /*
+ * Ends its connection for all that are registered: each has DAPX_ASYNC_XRC_QP_DISCONNECTED.
+ * EACCES: not registered with it. EBADFD: not connected, or ended already.
+ */
+DAPXC_API int dapxc_xrc_qp_disconnect(const struct dapxc_xrcd *xrcd, uint32_t qp_num);
+/*
  * Connects it by exchange of numbers: DAPX_QP_INIT, DAPX_QP_RTR; DAPX_QP_RTS may follow.
  * EACCES: not registered with it. EBADFD: no step from its state. EOPNOTSUPP: iWARP.
  */

@@ -80,6 +80,12 @@ public:
     [[nodiscard]] Result<void> accept(CmId&& request,
                                       std::span<const std::byte> private_data = {}) noexcept;
 
+    /// Ends the connection for all that are registered: each has AsyncEvent::xrc_qp_disconnected,
+    /// and no further message arrives. The registration stays.
+    /// Errors: EBADFD (not connected, or ended already), EINVAL (it is gone), EIO.
+    /// Source: DAPX_XRC_QP_DISCONNECT.
+    [[nodiscard]] Result<void> disconnect() noexcept;
+
     /// Errors: EINVAL (it is gone), EIO. Source: DAPX_XRC_QP_QUERY.
     [[nodiscard]] Result<XrcQpInfo> query() const noexcept;
 
@@ -102,6 +108,10 @@ public:
     [[nodiscard]] static Result<void> accept(const XrcDomain& domain, std::uint32_t qp_num,
                                              CmId&& request,
                                              std::span<const std::byte> private_data = {}) noexcept;
+
+    /// Errors: as above, EACCES (not registered), EINVAL (no such number).
+    [[nodiscard]] static Result<void> disconnect(const XrcDomain& domain,
+                                                 std::uint32_t qp_num) noexcept;
 
     /// Ends this context's registration: what free() does, for who has no object of it.
     /// Errors: EINVAL (no such number, or not registered), EIO.
