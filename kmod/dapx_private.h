@@ -32,6 +32,7 @@
  *	    rdma_cm's handler_mutex
  *	dev->xrc_lock (mutex)	domains of files, dev->xrc_pd, dev->xrc_pool; above none of
  *				these
+ *	dev->async_lock (mutex)	EVDs that receive the ports' events
  *	evd->resize (mutex)	one resize at a time
  *	ep->recv_cq_lock	(bh) fetching receives; above the following
  *	ep->lock		(irq) endpoint state, ep->cm
@@ -137,6 +138,8 @@ struct dapx_device {
 	bool iwarp;
 	const struct dapx_driver *driver;	/* NULL: not supported */
 	struct dapx_keys *keys;		/* of windows; set once, by the first */
+	struct mutex async_lock;
+	struct list_head async_evds;	/* async_lock; those that receive the ports' events */
 	struct mutex xrc_lock;
 	DECLARE_HASHTABLE(xrc_domains, 6);	/* xrc_lock; those of files, by inode */
 	struct ib_pd *xrc_pd;		/* for the module's own queue pairs; has no keys */
@@ -279,7 +282,6 @@ struct dapx_object_class {
 	void (*settle)(struct dapx_object *obj);
 	void (*device_removed)(struct dapx_object *obj);
 	/* @what: DAPX_ASYNC_PORT_* */
-	void (*port_event)(struct dapx_object *obj, u32 what, u32 port);
 	void (*destroy)(struct dapx_object *obj);
 	void (*release)(struct dapx_object *obj);	/* the last reference was put */
 	u32 (*state)(struct dapx_object *obj);

@@ -52,35 +52,17 @@ static void dapx_device_release(struct kref *kref)
 static void dapx_device_event(struct ib_event_handler *handler, struct ib_event *event)
 {
 	struct dapx_device *dev = container_of(handler, struct dapx_device, event_handler);
-	struct dapx_context *ctx;
-	struct dapx_object *obj;
-	unsigned long handle;
-	u32 what;
 
 	switch (event->event) {
 	case IB_EVENT_PORT_ACTIVE:
-		what = DAPX_ASYNC_PORT_ACTIVE;
+		dapx_evds_port_event(dev, DAPX_ASYNC_PORT_ACTIVE, event->element.port_num);
 		break;
 	case IB_EVENT_PORT_ERR:
-		what = DAPX_ASYNC_PORT_ERROR;
+		dapx_evds_port_event(dev, DAPX_ASYNC_PORT_ERROR, event->element.port_num);
 		break;
 	default:
-		return;
+		break;
 	}
-
-	/* ib_core calls this in process context. */
-	mutex_lock(&dapx_devices_lock);
-	list_for_each_entry(ctx, &dev->contexts, device_entry) {
-		xa_for_each(&ctx->objects, handle, obj) {
-			obj = dapx_object_get(ctx, handle, DAPX_OBJECT_ANY);
-			if (IS_ERR(obj))
-				continue;
-			if (obj->class->port_event)
-				obj->class->port_event(obj, what, event->element.port_num);
-			dapx_object_put(obj);
-		}
-	}
-	mutex_unlock(&dapx_devices_lock);
 }
 
 static int dapx_device_add(struct ib_device *ibdev)
@@ -97,6 +79,8 @@ static int dapx_device_add(struct ib_device *ibdev)
 		return -ENOMEM;
 	kref_init(&dev->kref);
 	INIT_LIST_HEAD(&dev->contexts);
+	mutex_init(&dev->async_lock);
+	INIT_LIST_HEAD(&dev->async_evds);
 	mutex_init(&dev->xrc_lock);
 	hash_init(dev->xrc_domains);
 	xa_init_flags(&dev->xrc_srqs, XA_FLAGS_ALLOC1);

@@ -424,16 +424,21 @@ static void dapx_evd_device_removed(struct dapx_object *obj)
 	dapx_evd_post_async(evd, &evd->removed, &event);
 }
 
-static void dapx_evd_port_event(struct dapx_object *obj, u32 what, u32 port)
+/* ib_core calls this in process context. */
+void dapx_evds_port_event(struct dapx_device *dev, u32 what, u32 port)
 {
-	struct dapx_evd *evd = to_dapx_evd(obj);
 	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
 		.async = { .what = what, .port = port },
 	};
+	struct dapx_evd *evd;
 
-	if (evd->ports && rdma_is_port_valid(obj->ctx->dev->ibdev, port))
+	if (!rdma_is_port_valid(dev->ibdev, port))
+		return;
+	mutex_lock(&dev->async_lock);
+	list_for_each_entry(evd, &dev->async_evds, async_entry)
 		dapx_evd_post_async(evd, &evd->ports[port - 1], &event);
+	mutex_unlock(&dev->async_lock);
 }
 
 static int dapx_evd_ring_create(struct dapx_context *ctx, u32 depth, struct dapx_ring **ring,
@@ -509,6 +514,11 @@ int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
 	ret = dapx_respond(ucmd);
 	if (ret)
 		goto err_ring;
+	if (evd->ports) {
+		mutex_lock(&ctx->dev->async_lock);
+		list_add_tail(&evd->async_entry, &ctx->dev->async_evds);
+		mutex_unlock(&ctx->dev->async_lock);
+	}
 	dapx_object_publish(obj);
 	return 0;
 
@@ -523,7 +533,13 @@ err_abort:
 static void dapx_evd_destroy(struct dapx_object *obj)
 {
 	struct dapx_evd *evd = to_dapx_evd(obj);
+	struct dapx_device *dev = obj->ctx->dev;
 
+	if (evd->ports) {
+		mutex_lock(&dev->async_lock);
+		list_del(&evd->async_entry);
+		mutex_unlock(&dev->async_lock);
+	}
 	spin_lock_irq(&evd->lock);
 	evd->dead = true;
 	spin_unlock_irq(&evd->lock);
@@ -569,7 +585,6 @@ const struct dapx_object_class dapx_evd_class = {
 	.doorbells = DAPX_DOORBELL_EVENTS,
 	.doorbell = dapx_evd_doorbell,
 	.device_removed = dapx_evd_device_removed,
-	.port_event = dapx_evd_port_event,
 	.destroy = dapx_evd_destroy,
 	.release = dapx_evd_release,
 	.fill = dapx_evd_fill,

@@ -124,6 +124,7 @@ struct dapx_evd {
 	struct dapx_event_source own;
 	struct dapx_event_node removed;
 	struct dapx_event_node *ports;	/* of each port; NULL without DAPX_EVD_ASYNC */
+	struct list_head async_entry;	/* dev->async_evds, if it has @ports */
 };
 
 extern const struct dapx_object_class dapx_evd_class;
@@ -138,6 +139,7 @@ void dapx_evd_add_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source);
 void dapx_evd_del_lazy(struct dapx_evd *evd, struct dapx_lazy_source *source);
 void dapx_evd_wake_solicited(struct dapx_evd *evd);
 bool dapx_evd_wants_any(struct dapx_evd *evd);
+void dapx_evds_port_event(struct dapx_device *dev, u32 what, u32 port);
 
 DAPX_OBJECT_ACCESSORS(evd, DAPX_OBJECT_EVD);
 
