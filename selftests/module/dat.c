@@ -2186,4 +2186,170 @@ TEST_F(dat, registry_names_errors)
 }
 #endif
 
+/* --- no memory --------------------------------------------------------------- */
+
+/* Of this thread: how many more until one fails; 0: none does. */
+static _Thread_local unsigned int allocations_left;
+static _Thread_local bool allocation_failed;
+
+extern void *__libc_malloc(size_t size);
+
+/* The C library's, for all of the process, so that an allocation of the provider can fail. */
+void *malloc(size_t size)
+{
+	if (!allocations_left || --allocations_left)
+		return __libc_malloc(size);
+	allocation_failed = true;
+	errno = ENOMEM;
+	return NULL;
+}
+
+static DAT_RETURN make_evd(struct side *side, DAT_HANDLE *handle)
+{
+	return create_evd(side, DAT_EVD_DTO_FLAG, handle);
+}
+
+static DAT_RETURN make_evd_with_cno(struct side *side, DAT_HANDLE *handle)
+{
+	DAT_CNO_HANDLE cno;
+	DAT_RETURN rc;
+
+	rc = dat_cno_create(side->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno);
+	if (rc)
+		return rc;
+	rc = dat_evd_create(side->ia, DEPTH, cno, DAT_EVD_DTO_FLAG, handle);
+	if (rc)
+		dat_cno_free(cno);
+	return rc;
+}
+
+static DAT_RETURN make_pz(struct side *side, DAT_HANDLE *handle)
+{
+	return dat_pz_create(side->ia, handle);
+}
+
+static DAT_RETURN make_ep(struct side *side, DAT_HANDLE *handle)
+{
+	return create_ep(side, handle);
+}
+
+static DAT_RETURN make_srq(struct side *side, DAT_HANDLE *handle)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = DEPTH, .max_recv_iov = 1 };
+
+	return dat_srq_create(side->ia, side->pz, &attr, handle);
+}
+
+static DAT_RETURN make_lmr(struct side *side, DAT_HANDLE *handle)
+{
+	DAT_LMR_CONTEXT local;
+	DAT_RMR_CONTEXT remote;
+
+	return register_memory(side, DAT_MEM_PRIV_ALL_FLAG, handle, &local, &remote);
+}
+
+static DAT_RETURN make_rmr(struct side *side, DAT_HANDLE *handle)
+{
+	return dat_rmr_create(side->pz, handle);
+}
+
+static DAT_RETURN make_psp(struct side *side, DAT_HANDLE *handle)
+{
+	DAT_CONN_QUAL port;
+
+	return dat_psp_create_any(side->ia, &port, side->cr, DAT_PSP_CONSUMER_FLAG, handle);
+}
+
+static DAT_RETURN make_rsp(struct side *side, DAT_HANDLE *handle)
+{
+	return dat_rsp_create(side->ia, PORT, side->ep, side->cr, handle);
+}
+
+static DAT_RETURN end_of_evd(DAT_HANDLE handle)
+{
+	DAT_EVD_PARAM param;
+	DAT_RETURN rc = dat_evd_query(handle, DAT_EVD_FIELD_ALL, &param);
+
+	rc = rc ?: dat_evd_free(handle);
+	return rc || !param.cno_handle ? rc : dat_cno_free(param.cno_handle);
+}
+
+static DAT_RETURN end_of_pz(DAT_HANDLE handle) { return dat_pz_free(handle); }
+static DAT_RETURN end_of_ep(DAT_HANDLE handle) { return dat_ep_free(handle); }
+static DAT_RETURN end_of_srq(DAT_HANDLE handle) { return dat_srq_free(handle); }
+static DAT_RETURN end_of_lmr(DAT_HANDLE handle) { return dat_lmr_free(handle); }
+static DAT_RETURN end_of_rmr(DAT_HANDLE handle) { return dat_rmr_free(handle); }
+static DAT_RETURN end_of_psp(DAT_HANDLE handle) { return dat_psp_free(handle); }
+static DAT_RETURN end_of_rsp(DAT_HANDLE handle) { return dat_rsp_free(handle); }
+
+/* Whichever allocation fails, the call says so, and nothing is left of it. */
+TEST_F(dat, calls_that_find_no_memory_say_so)
+{
+	static const struct {
+		const char *what;
+		DAT_RETURN (*make)(struct side *side, DAT_HANDLE *handle);
+		DAT_RETURN (*end)(DAT_HANDLE handle);
+	} makers[] = {
+		{ "EVD", make_evd, end_of_evd },
+		{ "EVD with a CNO", make_evd_with_cno, end_of_evd },
+		{ "PZ", make_pz, end_of_pz },
+		{ "EP", make_ep, end_of_ep },
+		{ "SRQ", make_srq, end_of_srq },
+		{ "LMR", make_lmr, end_of_lmr },
+		{ "RMR", make_rmr, end_of_rmr },
+		{ "PSP", make_psp, end_of_psp },
+		{ "RSP", make_rsp, end_of_rsp },
+	};
+	unsigned int i, n;
+	DAT_HANDLE handle;
+	DAT_RETURN rc;
+
+	for (i = 0; i < sizeof(makers) / sizeof(*makers); i++) {
+		for (n = 1; ; n++) {
+			handle = DAT_HANDLE_NULL;
+			allocation_failed = false;
+			allocations_left = n;
+			rc = makers[i].make(&self->a, &handle);
+			allocations_left = 0;
+			if (!rc) {
+				SUCCEEDS(makers[i].end(handle));
+				if (!allocation_failed)
+					break;
+				continue;
+			}
+			ASSERT_TRUE(allocation_failed)
+				TH_LOG("%s: %#x", makers[i].what, rc);
+			ASSERT_EQ((DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES),
+				  rc & ~(DAT_RETURN)DAT_SUBTYPE_MASK)
+				TH_LOG("%s, allocation %u: %#x", makers[i].what, n, rc);
+		}
+		ASSERT_LT(1, n) TH_LOG("%s", makers[i].what);
+	}
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+}
+
+/* The events stay where they are, for the next call. */
+TEST_F(dat, evd_wait_that_finds_no_memory_loses_no_event)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	int i;
+
+	SUCCEEDS(create_evd(&self->a, DAT_EVD_SOFTWARE_FLAG, &evd));
+	for (i = 0; i < DEPTH; i++)
+		SUCCEEDS(post_software(evd, &self->a.memory[i]));
+	allocations_left = 1;
+	FAILS(DAT_INSUFFICIENT_RESOURCES, dat_evd_wait(evd, LATER, DEPTH, &event, &more));
+	allocations_left = 0;
+	SUCCEEDS(dat_evd_wait(evd, LATER, DEPTH, &event, &more));
+	EXPECT_EQ(&self->a.memory[0], event.event_data.software_event_data.pointer);
+	EXPECT_EQ(DEPTH - 1, more);
+	for (i = 1; i < DEPTH; i++) {
+		SUCCEEDS(dat_evd_dequeue(evd, &event));
+		EXPECT_EQ(&self->a.memory[i], event.event_data.software_event_data.pointer);
+	}
+	SUCCEEDS(dat_evd_free(evd));
+}
+
 TEST_HARNESS_MAIN

@@ -39,12 +39,14 @@ Descriptor::~Descriptor()
 }
 
 std::expected<std::shared_ptr<CnoWaitSet>, DAT_RETURN> CnoWaitSet::create() noexcept
-{
+try {
     Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
     Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (epoll.get() < 0 || wake.get() < 0 || !watch(epoll.get(), wake, DAT_HANDLE_NULL))
         return std::unexpected(error(DAT_INSUFFICIENT_RESOURCES));
     return std::make_shared<CnoWaitSet>(std::move(epoll), std::move(wake));
+} catch (const std::bad_alloc&) {
+    return std::unexpected(no_memory());
 }
 
 DAT_RETURN CnoWaitSet::wait(core::Deadline deadline, DAT_EVD_HANDLE& evd) noexcept
@@ -230,7 +232,7 @@ DAT_RETURN create(DAT_IA_HANDLE ia_handle, bool is_descriptor, DAT_OS_WAIT_PROXY
         return set.error();
     auto cno = make<Cno>(*ia, std::move(*set));
     if (cno == nullptr)
-        return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+        return no_memory();
     cno->is_descriptor = is_descriptor;
     if (fd != nullptr)
         *fd = cno->set()->epoll();

@@ -131,8 +131,7 @@ core::EndpointOptions Ep::options_of(const DAT_EP_ATTR& attr) noexcept
     };
 }
 
-Ep::Ep(Slot& slot, Ia& ia, core::Endpoint endpoint, const Parts& parts,
-       const DAT_EP_ATTR& attr) noexcept
+Ep::Ep(Slot& slot, Ia& ia, core::Endpoint endpoint, const Parts& parts, const DAT_EP_ATTR& attr)
     : Object(slot, ia), endpoint_(std::move(endpoint)), number_(endpoint_.handle()), pz_(parts.pz),
       connect_(parts.connect), srq_(parts.srq), made_(attr),
       log_(static_cast<std::uint32_t>(attr.max_request_dtos))
@@ -177,7 +176,7 @@ std::expected<std::unique_ptr<Ep>, DAT_RETURN> Ep::create(Ia& ia, const Parts& p
 {
     Slot* slot = Slot::take(handle_type, ia.provider().table);
     if (slot == nullptr)
-        return std::unexpected(error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+        return std::unexpected(no_memory());
     const auto queue = [&](const Evd* evd) -> const core::Evd& {
         return evd == nullptr ? ia.no_evd() : evd->queue();
     };
@@ -193,7 +192,10 @@ std::expected<std::unique_ptr<Ep>, DAT_RETURN> Ep::create(Ia& ia, const Parts& p
         slot->give_back();
         return std::unexpected(dat::error_of(endpoint.error(), DAT_RESOURCE_TEP));
     }
-    return std::make_unique<Ep>(*slot, ia, std::move(*endpoint), parts, attr);
+    auto ep = make_at<Ep>(slot, ia, std::move(*endpoint), parts, attr);
+    if (ep == nullptr)
+        return std::unexpected(no_memory());
+    return ep;
 }
 
 std::unique_ptr<Ep> Ep::adopt(Ia& ia, core::Endpoint endpoint) noexcept

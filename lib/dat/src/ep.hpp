@@ -37,8 +37,7 @@ public:
     [[nodiscard]] static core::EndpointOptions options_of(const DAT_EP_ATTR& attr) noexcept;
     [[nodiscard]] static bool check(const Ia& ia, const DAT_EP_ATTR& attr) noexcept;
 
-    Ep(Slot& slot, Ia& ia, core::Endpoint endpoint, const Parts& parts,
-       const DAT_EP_ATTR& attr) noexcept;
+    Ep(Slot& slot, Ia& ia, core::Endpoint endpoint, const Parts& parts, const DAT_EP_ATTR& attr);
     ~Ep() override;
 
     /// The library's handle, by which events name it.

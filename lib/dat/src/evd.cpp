@@ -4,6 +4,8 @@
 #include "event.hpp"
 #include "functions.hpp"
 
+#include <limits>
+
 #include <sched.h>
 
 namespace dapx::dat {
@@ -13,7 +15,7 @@ Evd::create(Ia& ia, DAT_COUNT depth, Cno* cno, DAT_EVD_FLAGS flags, Async async)
 {
     Slot* slot = Slot::take(handle_type, ia.provider().table);
     if (slot == nullptr)
-        return std::unexpected(error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+        return std::unexpected(no_memory());
     auto queue = core::Evd::create(ia.context(), {.depth = static_cast<std::uint32_t>(depth),
                                                   .async = async == Async::yes,
                                                   .user_data = slot->user_data()});
@@ -21,7 +23,9 @@ Evd::create(Ia& ia, DAT_COUNT depth, Cno* cno, DAT_EVD_FLAGS flags, Async async)
         slot->give_back();
         return std::unexpected(error_of(queue.error(), DAT_RESOURCE_TEVD));
     }
-    auto evd = std::make_unique<Evd>(*slot, ia, std::move(*queue), depth, flags);
+    auto evd = make_at<Evd>(slot, ia, std::move(*queue), depth, flags);
+    if (evd == nullptr)
+        return std::unexpected(no_memory());
     if (const DAT_RETURN joined = evd->set_cno(cno); joined != DAT_SUCCESS)
         return std::unexpected(joined);
     return evd;
@@ -94,18 +98,30 @@ void Evd::settle() noexcept
 {
     if (!take_turn(Turn::taker))
         return;
-    DAT_EVENT event;
-    while (poll(event))
-        taken_.push_back(event);
+    // Without memory they stay in the queue.
+    (void)set_aside(std::numeric_limits<std::size_t>::max());
     leave_turn();
+}
+
+bool Evd::set_aside(std::size_t count) noexcept
+try {
+    while (taken_.size() < count) {
+        taken_.emplace_back();
+        if (!poll(taken_.back())) {
+            taken_.pop_back();
+            break;
+        }
+    }
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
 }
 
 DAT_RETURN Evd::wait_for(std::size_t threshold, core::Deadline deadline) noexcept
 {
     for (;;) {
-        DAT_EVENT event;
-        while (taken_.size() < threshold && poll(event))
-            taken_.push_back(event);
+        if (!set_aside(threshold))
+            return no_memory();
         if (taken_.size() >= threshold)
             return DAT_SUCCESS;
         // Before the look at why not to wait: wake() does it the other way round.
@@ -139,13 +155,12 @@ DAT_RETURN Evd::wait(DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT& event,
     const core::Deadline deadline = deadline_of(timeout);
     if (!take_turn(Turn::waiter))
         return error(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
-    DAT_RETURN result = DAT_SUCCESS;
+    const auto wanted = static_cast<std::size_t>(threshold);
     // Without sleep if there is enough: the CNO need not know then.
-    while (taken_.size() < static_cast<std::size_t>(threshold) && poll(event))
-        taken_.push_back(event);
-    if (taken_.size() < static_cast<std::size_t>(threshold)) {
+    DAT_RETURN result = set_aside(wanted) ? DAT_RETURN{DAT_SUCCESS} : no_memory();
+    if (result == DAT_SUCCESS && taken_.size() < wanted) {
         set_waited(true);
-        result = wait_for(static_cast<std::size_t>(threshold), deadline);
+        result = wait_for(wanted, deadline);
         missing_ = 0;
         set_waited(false);
     }

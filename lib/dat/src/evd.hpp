@@ -21,7 +21,7 @@ public:
     [[nodiscard]] static std::expected<std::unique_ptr<Evd>, DAT_RETURN>
     create(Ia& ia, DAT_COUNT depth, Cno* cno, DAT_EVD_FLAGS flags, Async async) noexcept;
 
-    Evd(Slot& slot, Ia& ia, core::Evd queue, DAT_COUNT depth, DAT_EVD_FLAGS flags) noexcept
+    Evd(Slot& slot, Ia& ia, core::Evd queue, DAT_COUNT depth, DAT_EVD_FLAGS flags)
         : Object(slot, ia), queue_(std::move(queue)), depth_(depth), flags_(flags)
     {
     }
@@ -72,6 +72,9 @@ private:
     /// The next event of the queue that is one to the consumer.
     [[nodiscard]] bool poll(DAT_EVENT& event) noexcept;
     [[nodiscard]] bool take(DAT_EVENT& event) noexcept;
+    /// Takes events out of the queue until @p count are set aside, if there are so many. False: there
+    /// is no memory for more, and the next one is still in the queue.
+    [[nodiscard]] bool set_aside(std::size_t count) noexcept;
     [[nodiscard]] DAT_RETURN wait_for(std::size_t threshold, core::Deadline deadline) noexcept;
     /// Events of no meaning: they wake a waiter, if there is one, who looks why.
     void wake() noexcept;

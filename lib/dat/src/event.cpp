@@ -135,15 +135,17 @@ bool connection(const core::Event& raw, DAT_EVENT& event) noexcept
 
 bool arrival(const ServicePoint& point, std::unique_ptr<Cr> cr, DAT_EVENT& event) noexcept
 {
-    const DAT_HANDLE handle = cr == nullptr ? DAT_HANDLE_NULL : publish(std::move(cr));
-    if (handle == DAT_HANDLE_NULL)
+    if (cr == nullptr)
+        return false;
+    const auto handle = publish(std::move(cr));
+    if (!handle)
         return false;
     DAT_CR_ARRIVAL_EVENT_DATA& data = event.event_data.cr_arrival_event_data;
     event.event_number = DAT_CONNECTION_REQUEST_EVENT;
     data.sp_handle.psp_handle = point.handle();
     data.local_ia_address_ptr = point.ia().address_ptr();
     data.conn_qual = point.qualifier();
-    data.cr_handle = handle;
+    data.cr_handle = *handle;
     complete(data);
     return true;
 }

@@ -86,12 +86,13 @@ void Slot::give_back() noexcept
     SlotRegion::instance().give_back(this);
 }
 
-DAT_HANDLE publish(std::unique_ptr<Object> object) noexcept
+std::expected<DAT_HANDLE, DAT_RETURN> publish(std::unique_ptr<Object> object) noexcept
 {
     Slot& slot = object->slot_;
     slot.object = object.get();
-    if (object.get() != &object->ia() && !object->ia().add(*object))
-        return DAT_HANDLE_NULL;
+    if (object.get() != &object->ia())
+        if (const DAT_RETURN failed = object->ia().add(*object))
+            return std::unexpected(failed);
     (void)object.release();
     slot.state.store(Slot::alive, std::memory_order_release);
     return &slot;
@@ -99,10 +100,10 @@ DAT_HANDLE publish(std::unique_ptr<Object> object) noexcept
 
 DAT_RETURN hand_out(std::unique_ptr<Object> object, DAT_HANDLE& handle) noexcept
 {
-    const DAT_HANDLE published = publish(std::move(object));
-    if (published == DAT_HANDLE_NULL)
-        return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-    handle = published;
+    const auto published = publish(std::move(object));
+    if (!published)
+        return published.error();
+    handle = *published;
     return DAT_SUCCESS;
 }
 

@@ -13,7 +13,9 @@
 #include <urcu/urcu-bp.h>
 
 #include <atomic>
+#include <expected>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -108,7 +110,7 @@ protected:
 
 private:
     friend class Use;
-    friend DAT_HANDLE publish(std::unique_ptr<Object> object) noexcept;
+    friend std::expected<DAT_HANDLE, DAT_RETURN> publish(std::unique_ptr<Object> object) noexcept;
     friend DAT_RETURN destroy(Slot& slot) noexcept;
 
     /// Makes waiters leave; closing() is set.
@@ -236,9 +238,31 @@ private:
     const T* object_ = nullptr;
 };
 
-/// Gives a new object to its IA, which frees it at its end. DAT_HANDLE_NULL: the IA is being closed,
-/// and the object is gone.
-[[nodiscard]] DAT_HANDLE publish(std::unique_ptr<Object> object) noexcept;
+/// A new T, not known to anybody yet. @p slot comes back at its end, or if there is no memory for
+/// it: then nullptr, as without a @p slot.
+template <class T, class... Args>
+[[nodiscard]] std::unique_ptr<T> make_at(Slot* slot, Args&&... args) noexcept
+try {
+    if (slot == nullptr)
+        return nullptr;
+    std::unique_ptr<T> made(new (std::nothrow) T(*slot, std::forward<Args>(args)...));
+    if (made == nullptr)
+        slot->give_back();
+    return made;
+} catch (const std::bad_alloc&) { // of a member: the object had the slot
+    return nullptr;
+}
+
+/// What a call returns that finds no memory.
+[[nodiscard]] inline DAT_RETURN no_memory() noexcept
+{
+    return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+}
+
+/// Gives a new object to its IA, which frees it at its end. On an error, as when the IA is being
+/// closed, the object is gone.
+[[nodiscard]] std::expected<DAT_HANDLE, DAT_RETURN>
+publish(std::unique_ptr<Object> object) noexcept;
 
 /// The same, and its handle to the consumer.
 [[nodiscard]] DAT_RETURN hand_out(std::unique_ptr<Object> object, DAT_HANDLE& handle) noexcept;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
-#include <vector>
 
 namespace dapx::dat {
 
@@ -22,7 +21,7 @@ Ia::Ia(Slot& slot, const Provider& provider, core::Context context, core::Module
 }
 
 std::expected<std::unique_ptr<Ia>, DAT_RETURN> Ia::open(const Provider& provider) noexcept
-{
+try {
     const auto fail = [&](const core::Error& why) {
         explain(provider.info.ia_name, why.message());
         const bool absent = why.code() == ENOENT || why.code() == ENODEV;
@@ -52,11 +51,14 @@ std::expected<std::unique_ptr<Ia>, DAT_RETURN> Ia::open(const Provider& provider
     auto evd = core::Evd::create(*context, {.depth = 2});
     if (!evd)
         return fail(evd.error());
-    Slot* slot = Slot::take(handle_type, provider.table);
-    if (slot == nullptr)
-        return std::unexpected(error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
-    return std::make_unique<Ia>(*slot, provider, std::move(*context), *module, std::move(*device),
-                                addresses->front(), std::move(*pd), std::move(*evd));
+    auto ia =
+        make_at<Ia>(Slot::take(handle_type, provider.table), provider, std::move(*context), *module,
+                    std::move(*device), addresses->front(), std::move(*pd), std::move(*evd));
+    if (ia == nullptr)
+        return std::unexpected(no_memory());
+    return ia;
+} catch (const std::bad_alloc&) {
+    return std::unexpected(no_memory());
 }
 
 DAT_IA_ADDRESS_PTR Ia::address_ptr() const noexcept
@@ -75,13 +77,15 @@ void Ia::set_async_evd(Evd& evd) noexcept
     async_evd_use_ = Use(&evd);
 }
 
-bool Ia::add(Object& object) noexcept
-{
+DAT_RETURN Ia::add(Object& object) noexcept
+try {
     const std::lock_guard lock(mutex_);
     if (closed_)
-        return false;
+        return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
     objects_.insert(&object);
-    return true;
+    return DAT_SUCCESS;
+} catch (const std::bad_alloc&) {
+    return no_memory();
 }
 
 void Ia::remove(Object& object) noexcept
@@ -90,7 +94,7 @@ void Ia::remove(Object& object) noexcept
     objects_.erase(&object);
 }
 
-void Ia::add_listener(std::uint32_t number, const std::shared_ptr<Listener>& listener) noexcept
+void Ia::add_listener(std::uint32_t number, const std::shared_ptr<Listener>& listener)
 {
     const std::lock_guard lock(mutex_);
     std::erase_if(listeners_, [](const auto& entry) { return entry.second.expired(); });
@@ -106,16 +110,23 @@ std::shared_ptr<Listener> Ia::listener(std::uint32_t number) noexcept
 
 void Ia::destroy_all(DAT_HANDLE_TYPE type) noexcept
 {
-    std::vector<DAT_HANDLE> handles;
-    {
-        const std::lock_guard lock(mutex_);
-        for (const Object* object : objects_)
-            if (object->type() == type)
-                handles.push_back(object->handle());
-    }
-    for (const DAT_HANDLE handle : handles)
+    // In the set's order, as others may come and go meanwhile.
+    Object* last = nullptr;
+    for (;;) {
+        DAT_HANDLE handle = DAT_HANDLE_NULL;
+        {
+            const std::lock_guard lock(mutex_);
+            const auto next =
+                std::find_if(objects_.upper_bound(last), objects_.end(),
+                             [&](const Object* object) { return object->type() == type; });
+            if (next == objects_.end())
+                return;
+            last = *next;
+            handle = last->handle();
+        }
         if (Ref<Object> object(handle); object && object->type() == type)
             (void)destroy(object.hand_over());
+    }
 }
 
 DAT_RETURN Ia::close(DAT_CLOSE_FLAGS flags) noexcept

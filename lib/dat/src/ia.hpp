@@ -61,8 +61,8 @@ public:
     [[nodiscard]] DAT_HANDLE async_evd() const noexcept { return async_evd_; }
     void set_async_evd(Evd& evd) noexcept;
 
-    /// False: it is being closed.
-    [[nodiscard]] bool add(Object& object) noexcept;
+    /// DAT_INVALID_HANDLE: it is being closed.
+    [[nodiscard]] DAT_RETURN add(Object& object) noexcept;
     void remove(Object& object) noexcept;
     /// The handle of an object that @p is_it says yes to.
     template <class Predicate> [[nodiscard]] DAT_HANDLE find(Predicate is_it) noexcept
@@ -73,8 +73,8 @@ public:
                 return object->handle();
         return DAT_HANDLE_NULL;
     }
-    /// Of a service point that is gone, but not all requests that came to it.
-    void add_listener(std::uint32_t number, const std::shared_ptr<Listener>& listener) noexcept;
+    /// Of a service point that is gone, but not all requests that came to it. Throws std::bad_alloc.
+    void add_listener(std::uint32_t number, const std::shared_ptr<Listener>& listener);
     [[nodiscard]] std::shared_ptr<Listener> listener(std::uint32_t number) noexcept;
 
     /// dat_ia_close.
@@ -106,10 +106,8 @@ private:
 /// A new T in @p ia, not known to anybody yet; nullptr if there is no room.
 template <class T, class... Args> std::unique_ptr<T> make(Ia& ia, Args&&... args) noexcept
 {
-    Slot* slot = Slot::take(T::handle_type, ia.provider().table);
-    if (slot == nullptr)
-        return nullptr;
-    return std::make_unique<T>(*slot, ia, std::forward<Args>(args)...);
+    return make_at<T>(Slot::take(T::handle_type, ia.provider().table), ia,
+                      std::forward<Args>(args)...);
 }
 
 } // namespace dapx::dat

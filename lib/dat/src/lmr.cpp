@@ -129,7 +129,7 @@ DAT_RETURN provider_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
                          Lmr::Description{.type = type, .region = region, .privileges = privileges},
                          std::move(*made));
     if (lmr == nullptr)
-        return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+        return no_memory();
     if (lmr_context != nullptr)
         *lmr_context = lmr->lmr_context();
     if (rmr_context != nullptr)

@@ -110,17 +110,19 @@ DAT_PROVIDER table(const char* name, bool thread_safe) noexcept
 class Registered {
 public:
     /// Adds it to the registry, too.
-    void add(const DAT_PROVIDER_INFO& info, const char* device) noexcept
+    void add(const DAT_PROVIDER_INFO& info, const char* device)
     {
         const std::lock_guard lock(mutex_);
         // A line that was used before, too: programs may open and close without end.
         Provider* provider = find(info.ia_name, info.is_thread_safe == DAT_TRUE);
         const bool known = provider != nullptr && provider->device == device;
         if (!known) {
-            provider = &providers_.emplace_back();
+            std::list<Provider> made(1);
+            provider = &made.front();
             provider->info = info;
             provider->device = device;
             provider->table = table(provider->info.ia_name, info.is_thread_safe == DAT_TRUE);
+            providers_.splice(providers_.end(), made);
         }
         if (dat_registry_add_provider(&provider->table, &provider->info) != DAT_SUCCESS && !known)
             providers_.pop_back();
@@ -174,7 +176,7 @@ const Provider* find_provider(const char* name, bool thread_safe) noexcept
 /// @p parameters: the RDMA device's name.
 extern "C" [[gnu::visibility("default")]] void
 DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO* info, const char* parameters)
-{
+try {
     const std::string device(parameters == nullptr ? "" : parameters);
     const std::size_t begin = device.find_first_not_of(' ');
     if (begin == std::string::npos) {
@@ -184,6 +186,7 @@ DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO* info, const char* parameter
     }
     dapx::dat::registered().add(*info,
                                 device.substr(begin, device.find(' ', begin) - begin).c_str());
+} catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch): its name is not registered
 }
 
 extern "C" [[gnu::visibility("default")]] void

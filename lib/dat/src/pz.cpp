@@ -22,7 +22,7 @@ DAT_RETURN provider_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE* handle) no
         return error_of(domain.error(), DAT_RESOURCE_PROTECTION_DOMAIN);
     auto pz = make<Pz>(*ia, std::move(*domain));
     if (pz == nullptr)
-        return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+        return no_memory();
     return hand_out(std::move(pz), *handle);
 }
 

@@ -25,7 +25,7 @@ struct Request {
 class RequestLog {
 public:
     /// @param depth requests that the endpoint takes.
-    explicit RequestLog(std::uint32_t depth) noexcept
+    explicit RequestLog(std::uint32_t depth)
         : capacity_(std::bit_ceil(2 * std::max(depth, 1U))),
           requests_(std::make_unique<Request[]>(capacity_))
     {

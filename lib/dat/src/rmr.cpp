@@ -92,7 +92,7 @@ DAT_RETURN provider_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* handle) 
         return error_of(window.error(), DAT_RESOURCE_MEMORY_REGION);
     auto rmr = make<Rmr>(pz->ia(), *pz, std::move(*window));
     if (rmr == nullptr)
-        return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+        return no_memory();
     return hand_out(std::move(rmr), *handle);
 }
 

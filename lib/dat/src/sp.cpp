@@ -8,7 +8,7 @@
 namespace dapx::dat {
 
 DAT_RETURN ServicePoint::listen(DAT_CONN_QUAL qualifier) noexcept
-{
+try {
     auto id = core::CmId::create(evd_->queue(), user_data());
     if (!id)
         return error_of(id.error(), DAT_RESOURCE_TEP);
@@ -25,6 +25,8 @@ DAT_RETURN ServicePoint::listen(DAT_CONN_QUAL qualifier) noexcept
     if (const auto listening = take_requests(); !listening)
         return error_of(listening.error(), DAT_RESOURCE_TEP);
     return DAT_SUCCESS;
+} catch (const std::bad_alloc&) {
+    return no_memory();
 }
 
 std::unique_ptr<Cr> ServicePoint::arrived(const core::Event& event) noexcept
@@ -46,7 +48,7 @@ std::unique_ptr<Cr> ServicePoint::arrived(const core::Event& event) noexcept
     Ep* ep = made == nullptr ? reserved() : made.get();
     auto cr = make<Cr>(ia(), TakenRequest{.listener = listener_, .id = std::move(*id)},
                        std::move(*info), ep);
-    if (cr != nullptr && made != nullptr && publish(std::move(made)) == DAT_HANDLE_NULL)
+    if (cr != nullptr && made != nullptr && !publish(std::move(made)))
         return nullptr;
     return cr;
 }
@@ -78,7 +80,7 @@ std::unique_ptr<Ep> Psp::adopt(const core::Event& event) noexcept
 }
 
 DAT_RETURN Psp::hand_over(TakenRequest& request) noexcept
-{
+try {
     const std::lock_guard lock(mutex_);
     handed_over_.push_back(std::move(request));
     const auto posted = evd().queue().post({user_data(), handoff_event});
@@ -88,6 +90,8 @@ DAT_RETURN Psp::hand_over(TakenRequest& request) noexcept
     handed_over_.pop_back();
     return posted.error().code() == EAGAIN ? error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD)
                                            : error_of(posted.error());
+} catch (const std::bad_alloc&) {
+    return no_memory();
 }
 
 std::unique_ptr<Cr> Psp::handed_over() noexcept
@@ -155,7 +159,7 @@ DAT_RETURN create_psp(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL wanted, DAT_EVD_HAN
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
     auto psp = make<Psp>(*ia, *evd, flags);
     if (psp == nullptr)
-        return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+        return no_memory();
     // An event may come at once; it finds the service point only if that is known.
     Psp& point = *psp;
     if (const DAT_RETURN failed = hand_out(std::move(psp), *handle))
@@ -229,7 +233,7 @@ DAT_RETURN provider_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qualifier,
         return wrong;
     auto rsp = make<Rsp>(*ia, *evd, *ep);
     if (rsp == nullptr)
-        return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+        return no_memory();
     Rsp& point = *rsp;
     if (const DAT_RETURN failed = hand_out(std::move(rsp), *handle))
         return failed;

@@ -49,7 +49,7 @@ class Psp : public ServicePoint {
 public:
     static constexpr DAT_HANDLE_TYPE handle_type = DAT_HANDLE_TYPE_PSP;
 
-    Psp(Slot& slot, Ia& ia, Evd& evd, DAT_PSP_FLAGS flags) noexcept
+    Psp(Slot& slot, Ia& ia, Evd& evd, DAT_PSP_FLAGS flags)
         : ServicePoint(slot, ia, evd), flags_(flags)
     {
     }

@@ -13,7 +13,7 @@ std::expected<std::unique_ptr<Srq>, DAT_RETURN> Srq::create(Pz& pz,
     Ia& ia = pz.ia();
     Slot* slot = Slot::take(handle_type, ia.provider().table);
     if (slot == nullptr)
-        return std::unexpected(error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY));
+        return std::unexpected(no_memory());
     const Ref<Evd> events(ia.async_evd());
     auto queue =
         core::Srq::create(pz.domain(),
@@ -25,7 +25,10 @@ std::expected<std::unique_ptr<Srq>, DAT_RETURN> Srq::create(Pz& pz,
         slot->give_back();
         return std::unexpected(error_of(queue.error(), DAT_RESOURCE_SRQ));
     }
-    return std::make_unique<Srq>(*slot, ia, pz, std::move(*queue), attr);
+    auto srq = make_at<Srq>(slot, ia, pz, std::move(*queue), attr);
+    if (srq == nullptr)
+        return std::unexpected(no_memory());
+    return srq;
 }
 
 DAT_RETURN Srq::post(std::span<const core::Segment> segments, DAT_DTO_COOKIE cookie) noexcept
