@@ -281,7 +281,6 @@ struct dapx_object_class {
 	/* teardown, after all are stopped: waits until the device is done with it */
 	void (*settle)(struct dapx_object *obj);
 	void (*device_removed)(struct dapx_object *obj);
-	/* @what: DAPX_ASYNC_PORT_* */
 	void (*destroy)(struct dapx_object *obj);
 	void (*release)(struct dapx_object *obj);	/* the last reference was put */
 	u32 (*state)(struct dapx_object *obj);
@@ -385,6 +384,8 @@ union dapx_ucmd_buffer {
 	struct dapx_xrcd_open xrcd_open;
 	struct dapx_srq_modify srq_modify;
 	struct dapx_srq_query srq_query;
+	struct dapx_srq_resize srq_resize;
+	struct dapx_ep_resize ep_resize;
 	struct dapx_xrc_qp_create xrc_qp_create;
 	struct dapx_xrc_qp_register xrc_qp_register;
 	struct dapx_xrc_qp_unregister xrc_qp_unregister;
@@ -459,6 +460,8 @@ int dapx_cmd_rmr_query(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrcd_open(struct dapx_ucmd *ucmd);
 int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd);
 int dapx_cmd_srq_query(struct dapx_ucmd *ucmd);
+int dapx_cmd_srq_resize(struct dapx_ucmd *ucmd);
+int dapx_cmd_ep_resize(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrc_qp_create(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrc_qp_register(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrc_qp_unregister(struct dapx_ucmd *ucmd);

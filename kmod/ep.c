@@ -11,7 +11,6 @@
 #include "xrc/xrc.h"
 
 /* The mapping of the rings: the state, the control words of both rings, then their entries. */
-#define DAPX_EP_STATE_OFF 0
 #define DAPX_EP_SEND_CONTROL_OFF DAPX_RING_LINE
 #define DAPX_EP_RECV_CONTROL_OFF (DAPX_EP_SEND_CONTROL_OFF + DAPX_RING_CONTROL_SIZE)
 #define DAPX_EP_ENTRIES_OFF (DAPX_EP_RECV_CONTROL_OFF + DAPX_RING_CONTROL_SIZE)
@@ -283,6 +282,83 @@ size_t dapx_ep_memory(const struct dapx_ep_attr *attr)
 	       (attr->send_depth + attr->recv_depth) * sizeof(struct dapx_slot);
 }
 
+/* Makes rings and queues that other threads do not find. @wanted has been checked. */
+struct dapx_ep_rings *dapx_ep_make_rings(struct dapx_ep *ep, const struct dapx_ep_attr *wanted)
+{
+	struct dapx_ep_attr *attr;
+	struct dapx_ep_rings *rings;
+	struct dapx_ep_plan plan;
+	int ret;
+
+	rings = kzalloc(sizeof(*rings), GFP_KERNEL_ACCOUNT);
+	if (!rings)
+		return ERR_PTR(-ENOMEM);
+	attr = &rings->attr;
+	*attr = *wanted;
+	attr->send_depth = roundup_pow_of_two(attr->send_depth);
+	if (attr->recv_depth)
+		attr->recv_depth = roundup_pow_of_two(attr->recv_depth);
+	dapx_ep_plan(&plan, attr);
+	rings->ring = dapx_ring_create(ep->obj.ctx, plan.size);
+	if (IS_ERR(rings->ring)) {
+		ret = PTR_ERR(rings->ring);
+		rings->ring = NULL;
+		goto err;
+	}
+	dapx_ring_view_init(&rings->sq.view, rings->ring, DAPX_EP_SEND_CONTROL_OFF,
+			    DAPX_EP_ENTRIES_OFF, attr->send_depth, plan.send_stride,
+			    &rings->send_layout);
+	ret = dapx_queue_init(&rings->sq, ep->transport->send_ops, ep, attr->max_send_sge,
+			      ep->transport->maps_inline ? attr->max_inline : 0);
+	if (!ret && attr->recv_depth) {
+		dapx_ring_view_init(&rings->rq.view, rings->ring, DAPX_EP_RECV_CONTROL_OFF,
+				    plan.recv_off, attr->recv_depth, plan.recv_stride,
+				    &rings->recv_layout);
+		ret = dapx_queue_init(&rings->rq, &dapx_recv_ops, ep, attr->max_recv_sge, 0);
+	}
+	if (!ret)
+		return rings;
+err:
+	dapx_ep_free_rings(ep, rings);
+	return ERR_PTR(ret);
+}
+
+/*
+ * Exchanges the endpoint's rings with @rings. Nothing is in either, and the endpoint has no work;
+ * EBADFD: it has.
+ */
+int dapx_ep_exchange_rings(struct dapx_ep *ep, struct dapx_ep_rings *rings)
+{
+	int ret;
+
+	ret = dapx_queue_exchange(&ep->sq, &rings->sq);
+	if (ret)
+		return ret;
+	ret = dapx_queue_exchange(&ep->rq, &rings->rq);
+	if (ret) {
+		dapx_queue_exchange(&ep->sq, &rings->sq);
+		return ret;
+	}
+	swap(ep->attr, rings->attr);
+	swap(ep->send_layout, rings->send_layout);
+	swap(ep->recv_layout, rings->recv_layout);
+	spin_lock_irq(&ep->lock);
+	swap(ep->ring, rings->ring);
+	ep->state_word = ep->ring->va + DAPX_EP_STATE_OFF;
+	WRITE_ONCE(*ep->state_word, ep->state);
+	spin_unlock_irq(&ep->lock);
+	return 0;
+}
+
+void dapx_ep_free_rings(struct dapx_ep *ep, struct dapx_ep_rings *rings)
+{
+	dapx_ep_unmap_inline(ep, &rings->sq);
+	dapx_queue_exit(&rings->sq);
+	dapx_queue_exit(&rings->rq);
+	dapx_ring_destroy(rings->ring);
+	kfree(rings);
+}
+
 /*
  * Creates an endpoint with rings and slots, but without PD, EVDs and queue pair. @attr has been
  * checked.
@@ -290,7 +366,7 @@ size_t dapx_ep_memory(const struct dapx_ep_attr *attr)
 struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_attr *attr,
 			      bool srq)
 {
-	struct dapx_ep_plan plan;
+	struct dapx_ep_rings *rings;
 	struct dapx_object *obj;
 	struct dapx_ep *ep;
 	int ret;
@@ -319,35 +395,17 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	ep->async.source = &ep->connection_events;
 
 	ep->transport = attr->flags & DAPX_EP_XRC ? &dapx_xrc_transport : &dapx_rc_transport;
-	ep->attr = *attr;
-	ep->attr.send_depth = roundup_pow_of_two(attr->send_depth);
-	if (attr->recv_depth)
-		ep->attr.recv_depth = roundup_pow_of_two(attr->recv_depth);
-	dapx_ep_plan(&plan, attr);
-	ep->ring = dapx_ring_create(ctx, plan.size);
-	if (IS_ERR(ep->ring)) {
-		ret = PTR_ERR(ep->ring);
-		ep->ring = NULL;
+	rings = dapx_ep_make_rings(ep, attr);
+	if (IS_ERR(rings)) {
+		ret = PTR_ERR(rings);
 		goto err;
 	}
-	ep->state_word = ep->ring->va + DAPX_EP_STATE_OFF;
-
-	dapx_ring_view_init(&ep->sq.view, ep->ring, DAPX_EP_SEND_CONTROL_OFF, DAPX_EP_ENTRIES_OFF,
-			    ep->attr.send_depth, plan.send_stride, &ep->send_layout);
-	ret = dapx_queue_init(&ep->sq, ep->transport->send_ops, ep, attr->max_send_sge,
-			      ep->transport->maps_inline ? attr->max_inline : 0);
-	if (!ret && ep->transport->create)
-		ret = ep->transport->create(ep);
+	/* It has none, so this does not fail. */
+	dapx_ep_exchange_rings(ep, rings);
+	dapx_ep_free_rings(ep, rings);
+	ret = ep->transport->create ? ep->transport->create(ep) : 0;
 	if (ret)
 		goto err;
-	if (attr->recv_depth) {
-		dapx_ring_view_init(&ep->rq.view, ep->ring, DAPX_EP_RECV_CONTROL_OFF,
-				    plan.recv_off, ep->attr.recv_depth, plan.recv_stride,
-				    &ep->recv_layout);
-		ret = dapx_queue_init(&ep->rq, &dapx_recv_ops, ep, attr->max_recv_sge, 0);
-		if (ret)
-			goto err;
-	}
 	dapx_ep_update_modes(ep);
 	return ep;
 
@@ -639,7 +697,7 @@ static void dapx_ep_destroy(struct dapx_object *obj)
 	dapx_ep_teardown(ep);
 	if (ep->transport->destroy)
 		ep->transport->destroy(ep);
-	dapx_ep_unmap_inline(ep);
+	dapx_ep_unmap_inline(ep, &ep->sq);
 	if (ep->recv_evd) {
 		dapx_ep_unuse_recv_evd(ep, ep->recv_evd);
 		dapx_object_unuse(&ep->recv_evd->obj);

@@ -79,9 +79,9 @@ struct dapx_transport_ops {
 	/* when the request queue exists, and the queue pair does not */
 	int (*create)(struct dapx_ep *ep);
 	void (*destroy)(struct dapx_ep *ep);
-	/* describes the queue pair to create */
-	void (*qp_params)(const struct dapx_ep *ep, const struct dapx_pd *pd,
-			  struct dapx_qp_params *params);
+	/* describes the queue pair to create; @srq: NULL for none; params->pd is set */
+	void (*qp_params)(const struct dapx_ep *ep, const struct dapx_ep_attr *attr,
+			  const struct dapx_srq *srq, struct dapx_qp_params *params);
 	int (*access_flags)(const struct dapx_ep *ep);
 	/* the queue pair takes receives from now on; with qp_mutex */
 	int (*start)(struct dapx_ep *ep);
@@ -210,12 +210,28 @@ struct dapx_ep {
 	struct dapx_event_node async;
 };
 
+/* The rings of an endpoint, with the queues that read them. */
+struct dapx_ep_rings {
+	struct dapx_ep_attr attr;	/* the depths are those of the rings */
+	struct dapx_ring *ring;
+	struct dapx_ring_layout send_layout;
+	struct dapx_ring_layout recv_layout;
+	struct dapx_queue sq;
+	struct dapx_queue rq;
+};
+
+/* The offset of the state in the mapping of the rings. */
+#define DAPX_EP_STATE_OFF 0
+
 extern const struct dapx_object_class dapx_ep_class;
 int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr, bool srq);
 size_t dapx_ep_memory(const struct dapx_ep_attr *attr);
 struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_attr *attr,
 			      bool srq);
 void dapx_ep_abort(struct dapx_ep *ep);
+struct dapx_ep_rings *dapx_ep_make_rings(struct dapx_ep *ep, const struct dapx_ep_attr *attr);
+int dapx_ep_exchange_rings(struct dapx_ep *ep, struct dapx_ep_rings *rings);
+void dapx_ep_free_rings(struct dapx_ep *ep, struct dapx_ep_rings *rings);
 struct dapx_ep *dapx_ep_lock(struct dapx_context *ctx, u32 handle);
 void dapx_ep_unlock(struct dapx_ep *ep);
 void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state);
@@ -234,9 +250,11 @@ void dapx_ep_unuse_recv_evd(struct dapx_ep *ep, struct dapx_evd *evd);
 
 void dapx_ep_cq_irq_work(struct irq_work *work);
 int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_qp *new);
+int dapx_ep_make_other_qp(struct dapx_ep *ep, struct dapx_ep_rings *rings, struct dapx_srq *srq,
+			  struct dapx_qp *new);
 void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_qp *new);
 void dapx_ep_destroy_qp(struct dapx_ep *ep);
-void dapx_ep_unmap_inline(struct dapx_ep *ep);
+void dapx_ep_unmap_inline(struct dapx_ep *ep, struct dapx_queue *sq);
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask);
 void dapx_ep_qp_to_error(struct dapx_ep *ep);
 void dapx_ep_check_qp_error(struct dapx_pd_member *member);

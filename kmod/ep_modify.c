@@ -254,3 +254,109 @@ int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
 	dapx_ep_unlock(ep);
 	return ret;
 }
+
+/* --------------------------------------------------------------------- sizes */
+
+static int dapx_ep_check_resize(struct dapx_ep *ep, const struct dapx_ep_attr *attr,
+				const struct dapx_srq *srq)
+{
+	int ret;
+
+	if ((ep->attr.flags | attr->flags) & DAPX_EP_XRC)
+		return -EOPNOTSUPP;
+	ret = dapx_ep_attr_check(ep->obj.ctx, attr, srq);
+	if (ret)
+		return ret;
+	/* The same checks as at creation. */
+	if (srq && (srq->pd != ep->pd || srq->xrcd))
+		return -EINVAL;
+	if ((srq || attr->recv_depth) && !ep->recv_evd && !ep->tentative)
+		return -EINVAL;
+	switch (READ_ONCE(ep->state)) {
+	case DAPX_EP_UNCONNECTED:
+	case DAPX_EP_RESERVED:
+	case DAPX_EP_PASSIVE_PENDING:
+	case DAPX_EP_TENTATIVE_PENDING:
+		return ep->qp_state == IB_QPS_RESET && dapx_queue_is_unused(&ep->sq) &&
+		       dapx_queue_is_unused(&ep->rq) ? 0 : -EBADFD;
+	default:
+		return -EBADFD;
+	}
+}
+
+/* What may fail comes first, so that a failure changes nothing. Then @rings are the old ones. */
+static int dapx_ep_resize(struct dapx_ep *ep, struct dapx_ep_rings *rings, struct dapx_srq *srq,
+			  struct dapx_ucmd *ucmd)
+{
+	struct dapx_ep_resize *cmd = ucmd->cmd;
+	struct dapx_qp new = {};
+	int ret;
+
+	if (ep->pd) {
+		ret = dapx_ep_make_other_qp(ep, rings, srq, &new);
+		if (ret)
+			return ret;
+	}
+	cmd->out_qp_num = new.qp ? new.qp->qp_num : 0;
+	cmd->out_state_off = DAPX_EP_STATE_OFF;
+	cmd->out_send_ring = rings->send_layout;
+	cmd->out_recv_ring = rings->recv_layout;
+	ret = dapx_respond(ucmd);
+	if (!ret)
+		ret = dapx_ep_exchange_rings(ep, rings);
+	if (ret) {
+		if (new.qp)
+			dapx_qp_discard(&new);
+		return ret;
+	}
+	if (ep->recv_evd && rings->attr.flags & DAPX_EP_SOLICITED)
+		dapx_evd_del_lazy(ep->recv_evd, &ep->lazy);
+	if (new.qp) {
+		dapx_ep_destroy_qp(ep);
+		dapx_ep_install_qp(ep, &new);
+	}
+	if (ep->recv_evd)
+		dapx_ep_use_recv_evd(ep, ep->recv_evd);
+	dapx_ep_update_modes(ep);
+	return 0;
+}
+
+int dapx_cmd_ep_resize(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_ep_resize *cmd = ucmd->cmd;
+	struct dapx_srq *srq = NULL;
+	struct dapx_ep_rings *rings;
+	struct dapx_ep *ep;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	if (cmd->srq) {
+		srq = dapx_use_srq(ucmd->ctx, cmd->srq);
+		if (IS_ERR(srq)) {
+			ret = PTR_ERR(srq);
+			goto out_unlock;
+		}
+	}
+	ret = dapx_ep_check_resize(ep, &cmd->attr, srq);
+	if (ret)
+		goto out_srq;
+	rings = dapx_ep_make_rings(ep, &cmd->attr);
+	if (IS_ERR(rings)) {
+		ret = PTR_ERR(rings);
+		goto out_srq;
+	}
+	ret = dapx_ep_resize(ep, rings, srq, ucmd);
+	if (!ret)
+		swap(ep->srq, srq);
+	dapx_ep_free_rings(ep, rings);
+out_srq:
+	if (srq)
+		dapx_object_unuse(&srq->obj);
+out_unlock:
+	dapx_ep_unlock(ep);
+	return ret;
+}

@@ -63,46 +63,62 @@ static void dapx_ep_qp_event(struct ib_event *event, void *context)
 	}
 }
 
-static int dapx_ep_map_inline(struct dapx_ep *ep)
+static int dapx_ep_map_inline(struct dapx_ep *ep, struct dapx_queue *sq)
 {
 	struct ib_device *ibdev = ep->obj.ctx->dev->ibdev;
-	size_t size = (size_t)ep->sq.view.depth * ep->sq.max_inline;
+	size_t size = (size_t)sq->view.depth * sq->max_inline;
 	u64 dma;
 
-	if (!ep->sq.inline_data || ep->sq.inline_dma)
+	if (!sq->inline_data || sq->inline_dma)
 		return 0;
-	dma = ib_dma_map_single(ibdev, ep->sq.inline_data, size, DMA_TO_DEVICE);
+	dma = ib_dma_map_single(ibdev, sq->inline_data, size, DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(ibdev, dma))
 		return -ENOMEM;
-	ep->sq.inline_dma = dma;
+	sq->inline_dma = dma;
 	return 0;
 }
 
-void dapx_ep_unmap_inline(struct dapx_ep *ep)
+/* @sq is the endpoint's request queue, or the one that it had. */
+void dapx_ep_unmap_inline(struct dapx_ep *ep, struct dapx_queue *sq)
 {
-	if (ep->sq.inline_dma)
-		ib_dma_unmap_single(ep->obj.ctx->dev->ibdev, ep->sq.inline_dma,
-				    (size_t)ep->sq.view.depth * ep->sq.max_inline, DMA_TO_DEVICE);
-	ep->sq.inline_dma = 0;
+	if (sq->inline_dma)
+		ib_dma_unmap_single(ep->obj.ctx->dev->ibdev, sq->inline_dma,
+				    (size_t)sq->view.depth * sq->max_inline, DMA_TO_DEVICE);
+	sq->inline_dma = 0;
 }
 
-/* Creates the queue pair and its CQs, before an old queue pair is destroyed. */
-int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_qp *new)
+static int dapx_ep_create_qp(struct dapx_ep *ep, struct dapx_pd *pd,
+			     const struct dapx_ep_attr *attr, struct dapx_srq *srq,
+			     struct dapx_qp *new)
 {
 	struct dapx_device *dev = ep->obj.ctx->dev;
 	struct dapx_qp_params params = {
+		.pd = pd->ibpd,
 		.context = ep,
 		.owner = ep->obj.ctx->owner,
 		.event_handler = dapx_ep_qp_event,
 		.cq_handler = dapx_ep_cq_handler,
 	};
-	int ret;
 
-	ret = dapx_ep_map_inline(ep);
-	if (ret)
-		return ret;
-	ep->transport->qp_params(ep, pd, &params);
+	ep->transport->qp_params(ep, attr, srq, &params);
 	return dapx_qp_create(dev, &params, new);
+}
+
+/* Creates the queue pair and its CQs, before an old queue pair is destroyed. */
+int dapx_ep_make_qp(struct dapx_ep *ep, struct dapx_pd *pd, struct dapx_qp *new)
+{
+	int ret = dapx_ep_map_inline(ep, &ep->sq);
+
+	return ret ? ret : dapx_ep_create_qp(ep, pd, &ep->attr, ep->srq, new);
+}
+
+/* The same for rings and an SRQ that the endpoint will have. */
+int dapx_ep_make_other_qp(struct dapx_ep *ep, struct dapx_ep_rings *rings, struct dapx_srq *srq,
+			  struct dapx_qp *new)
+{
+	int ret = dapx_ep_map_inline(ep, &rings->sq);
+
+	return ret ? ret : dapx_ep_create_qp(ep, ep->pd, &rings->attr, srq, new);
 }
 
 void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_qp *new)

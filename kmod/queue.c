@@ -166,6 +166,9 @@ void dapx_queue_init_events(struct dapx_queue *q, struct dapx_object *obj)
 {
 	q->obj = obj;
 	spin_lock_init(&q->lock);
+	INIT_LIST_HEAD(&q->barriers);
+	hrtimer_setup(&q->busy_timer, dapx_queue_busy_deferred, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 	dapx_event_source_init(&q->events, obj, dapx_slot_gone);
 	dapx_event_source_init(&q->barrier_events, obj, dapx_barrier_gone);
 }
@@ -190,9 +193,7 @@ int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void
 	q->ops = ops;
 	q->owner = owner;
 	init_llist_head(&q->free);
-	INIT_LIST_HEAD(&q->barriers);
-	hrtimer_setup(&q->busy_timer, dapx_queue_busy_deferred, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
+	q->num_slots = depth;
 	q->busy_from = clamp(depth / 2, 1, ops->busy_from);
 	q->busy_until = clamp(depth / 4, 1, ops->busy_until);
 	q->max_sge = max_sge;
@@ -246,7 +247,7 @@ void dapx_queue_reset(struct dapx_queue *q)
 
 	spin_lock_bh(&q->lock);
 	init_llist_head(&q->free);
-	for (i = 0; i < q->view.depth; i++)
+	for (i = 0; i < q->num_slots; i++)
 		llist_add(&q->slots[i].free, &q->free);
 	q->head = READ_ONCE(*q->view.tail);
 	/* Release, as in dapx_queue_take(). */
@@ -288,9 +289,9 @@ static void dapx_queue_set_flags(struct dapx_queue *q, bool busy)
 /* Derives the mode from the owner's state, which the caller has changed. */
 void dapx_queue_update_mode(struct dapx_queue *q)
 {
-	if (!q->ops)
-		return;
 	spin_lock_bh(&q->lock);
+	if (!q->ops)
+		goto out;
 	q->mode = q->ops->mode(q);
 	if (q->mode == DAPX_QUEUE_RUN && (q->faulted || q->corrupt))
 		q->mode = DAPX_QUEUE_FLUSH;
@@ -299,7 +300,113 @@ void dapx_queue_update_mode(struct dapx_queue *q)
 		q->flush_until = READ_ONCE(*q->view.tail);
 	}
 	dapx_queue_set_flags(q, q->busy);
+out:
 	spin_unlock_bh(&q->lock);
+}
+
+static bool dapx_queue_is_unused_locked(struct dapx_queue *q)
+{
+	return !q->ops || (!q->corrupt && !q->faulted && list_empty(&q->barriers) &&
+			   q->head == READ_ONCE(*q->view.tail) && dapx_queue_all_ended(q));
+}
+
+/* Returns whether nothing that was posted is left, and nothing went wrong. */
+bool dapx_queue_is_unused(struct dapx_queue *q)
+{
+	bool unused;
+
+	spin_lock_bh(&q->lock);
+	unused = dapx_queue_is_unused_locked(q);
+	spin_unlock_bh(&q->lock);
+	return unused;
+}
+
+/*
+ * Exchanges what depends on the sizes between @q, which other threads may use, and @with, which
+ * they cannot find. Neither has work; EBADFD: @q has. The caller updates the mode of @q.
+ */
+int dapx_queue_exchange(struct dapx_queue *q, struct dapx_queue *with)
+{
+	u32 i;
+
+	for (i = 0; i < with->num_slots; i++) {
+		with->slots[i].q = q;
+		with->slots[i].node.source = &q->events;
+	}
+	spin_lock_bh(&q->lock);
+	if (!dapx_queue_is_unused_locked(q)) {
+		spin_unlock_bh(&q->lock);
+		return -EBADFD;
+	}
+	swap(q->ops, with->ops);
+	swap(q->owner, with->owner);
+	swap(q->view, with->view);
+	swap(q->head, with->head);
+	swap(q->busy_from, with->busy_from);
+	swap(q->busy_until, with->busy_until);
+	swap(q->free, with->free);
+	swap(q->slots, with->slots);
+	swap(q->num_slots, with->num_slots);
+	swap(q->max_sge, with->max_sge);
+	swap(q->max_inline, with->max_inline);
+	swap(q->sges, with->sges);
+	swap(q->copy, with->copy);
+	swap(q->inline_data, with->inline_data);
+	swap(q->inline_dma, with->inline_dma);
+	if (q->ops)
+		dapx_queue_set_flags(q, false);
+	if (with->ops)
+		WRITE_ONCE(*with->view.flags, DAPX_RING_DEAD);
+	spin_unlock_bh(&q->lock);
+	return 0;
+}
+
+/*
+ * Copies the entries before @tail, which wait, to another ring. Nobody but the process writes to
+ * them, so the lock is not held meanwhile; those that the module takes are copied in vain. EBUSY:
+ * @to has no room for them.
+ */
+int dapx_queue_copy_ring(struct dapx_queue *q, const struct dapx_ring_view *to, u32 *tail)
+{
+	struct dapx_ring_view from;
+	bool corrupt;
+	u32 i;
+
+	spin_lock_bh(&q->lock);
+	from = q->view;
+	i = q->head;
+	*tail = READ_ONCE(*from.tail);
+	corrupt = q->corrupt || *tail - i > from.depth;
+	spin_unlock_bh(&q->lock);
+	if (corrupt)
+		return -EBADMSG;
+	if (*tail - i > to->depth)
+		return -EBUSY;
+	for (; i != *tail; i++)
+		memcpy(dapx_ring_entry(to, i), dapx_ring_entry(&from, i), from.stride);
+	return 0;
+}
+
+/*
+ * Goes on in the ring to which dapx_queue_copy_ring() has copied. EBUSY: the process has posted
+ * since then. Who looks at the ring without the lock does so under RCU.
+ */
+int dapx_queue_switch_ring(struct dapx_queue *q, const struct dapx_ring_view *to, u32 tail)
+{
+	int ret = 0;
+
+	spin_lock_bh(&q->lock);
+	if (READ_ONCE(*q->view.tail) != tail) {
+		ret = -EBUSY;
+	} else {
+		*to->head = q->head;
+		*to->tail = tail;
+		WRITE_ONCE(*q->view.flags, DAPX_RING_DEAD);
+		q->view = *to;
+		dapx_queue_set_flags(q, q->busy);
+	}
+	spin_unlock_bh(&q->lock);
+	return ret;
 }
 
 /* Returns whom the success of a work request notifies; @usual unless the process asked for none. */
@@ -462,7 +569,8 @@ static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
 
 	*more = false;
 	for (;;) {
-		if (q->mode == DAPX_QUEUE_STOP || q->corrupt)
+		/* Without operations it has become one without a ring. */
+		if (!q->ops || q->mode == DAPX_QUEUE_STOP || q->corrupt)
 			return fault;
 		if (taken == DAPX_RUN_BATCH) {
 			*more = true;
@@ -526,10 +634,11 @@ static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
 /* Reads the ring, and takes what was published. EBADMSG: the indices are impossible. */
 int dapx_queue_run(struct dapx_queue *q)
 {
+	const struct dapx_queue_ops *ops = READ_ONCE(q->ops);
 	bool fault = false, corrupt, more, may_stay;
 	u32 batches = 0;
 
-	if (!q->ops)
+	if (!ops)
 		return 0;
 	may_stay = !in_softirq() && !irqs_disabled();
 	do {
@@ -542,7 +651,7 @@ int dapx_queue_run(struct dapx_queue *q)
 		if (more && (!may_stay || ++batches > DAPX_RUN_ROUNDS *
 			     DIV_ROUND_UP(q->view.depth, DAPX_RUN_BATCH))) {
 			dapx_queue_set_flags(q, true);
-			q->ops->kick(q);
+			ops->kick(q);
 			more = false;
 		}
 		corrupt = q->corrupt;
@@ -550,8 +659,8 @@ int dapx_queue_run(struct dapx_queue *q)
 		if (more)
 			cond_resched();
 	} while (more);
-	if (fault && q->ops->fault)
-		q->ops->fault(q);
+	if (fault && ops->fault)
+		ops->fault(q);
 	return corrupt ? -EBADMSG : 0;
 }
 
@@ -762,13 +871,12 @@ bool dapx_queue_is_flushed(struct dapx_queue *q)
 {
 	bool flushed;
 
-	if (!q->ops)
-		return true;
 	spin_lock_bh(&q->lock);
-	flushed = q->mode == DAPX_QUEUE_FLUSH && !atomic_read(&q->outstanding) &&
-		  (q->corrupt || q->stalled ||
-		   (!q->faulty && list_empty(&q->barriers) &&
-		    (s32)(q->head - q->flush_until) >= 0));
+	flushed = !q->ops ||
+		  (q->mode == DAPX_QUEUE_FLUSH && !atomic_read(&q->outstanding) &&
+		   (q->corrupt || q->stalled ||
+		    (!q->faulty && list_empty(&q->barriers) &&
+		     (s32)(q->head - q->flush_until) >= 0)));
 	spin_unlock_bh(&q->lock);
 	return flushed;
 }
@@ -777,14 +885,18 @@ bool dapx_queue_is_flushed(struct dapx_queue *q)
 void dapx_queue_retire(struct dapx_queue *q)
 {
 	u32 left = atomic_dec_return(&q->outstanding);
+	bool run;
 
 	/*
 	 * Without BUSY the process rings the doorbell. With BUSY and more work in flight, a
 	 * later completion comes here. The last one also ends a flush or a stall.
 	 */
-	if (!left || (READ_ONCE(q->busy) &&
-		      (left < q->busy_until ||
-		       READ_ONCE(*q->view.tail) != READ_ONCE(q->head))))
+	rcu_read_lock();
+	run = !left || (READ_ONCE(q->busy) &&
+			(left < q->busy_until ||
+			 READ_ONCE(*READ_ONCE(q->view.tail)) != READ_ONCE(q->head)));
+	rcu_read_unlock();
+	if (run)
 		dapx_queue_run(q);
 }
 

@@ -244,6 +244,7 @@ struct dapx_queue {
 	bool passing;			/* a thread has claimed the first barrier */
 	struct llist_head free;
 	struct dapx_slot *slots;
+	u32 num_slots;
 	u32 max_sge;
 	u32 max_inline;
 	struct ib_sge *sges;
@@ -257,6 +258,10 @@ void dapx_queue_drop_events(struct dapx_queue *q, struct dapx_evd *evd);
 int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void *owner,
 		    u32 max_sge, u32 max_inline);
 void dapx_queue_exit(struct dapx_queue *q);
+bool dapx_queue_is_unused(struct dapx_queue *q);
+int dapx_queue_exchange(struct dapx_queue *q, struct dapx_queue *with);
+int dapx_queue_copy_ring(struct dapx_queue *q, const struct dapx_ring_view *to, u32 *tail);
+int dapx_queue_switch_ring(struct dapx_queue *q, const struct dapx_ring_view *to, u32 tail);
 void dapx_queue_reset(struct dapx_queue *q);
 void dapx_queue_update_mode(struct dapx_queue *q);
 int dapx_queue_run(struct dapx_queue *q);

@@ -192,9 +192,11 @@ static bool dapx_ep_fetch_some(struct dapx_ep *ep)
  */
 void dapx_ep_fetch(struct dapx_ep *ep)
 {
-	u32 depth = ep->srq ? ep->srq->rq.view.depth : ep->attr.recv_depth;
-	u32 batches = depth / DAPX_FETCH_BATCH + 1;
+	u32 batches;
 
+	spin_lock_bh(&ep->recv_cq_lock);
+	batches = ep->recv_cq ? ep->recv_cq->cqe / DAPX_FETCH_BATCH + 1 : 0;
+	spin_unlock_bh(&ep->recv_cq_lock);
 	while (dapx_ep_fetch_some(ep) && batches--)
 		cond_resched();
 }

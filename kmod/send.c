@@ -230,17 +230,14 @@ static const struct dapx_queue_ops dapx_send_ops = {
 
 /* -------------------------------------------------------------------- RC */
 
-static void dapx_rc_qp_params(const struct dapx_ep *ep, const struct dapx_pd *pd,
-			      struct dapx_qp_params *params)
+static void dapx_rc_qp_params(const struct dapx_ep *ep, const struct dapx_ep_attr *attr,
+			      const struct dapx_srq *srq, struct dapx_qp_params *params)
 {
-	const struct dapx_ep_attr *attr = &ep->attr;
-
-	params->pd = pd->ibpd;
-	params->srq = ep->srq ? ep->srq->ibsrq : NULL;
+	params->srq = srq ? srq->ibsrq : NULL;
 	params->send_depth = attr->send_depth;
-	params->recv_depth = ep->srq ? ep->srq->rq.view.depth : attr->recv_depth;
+	params->recv_depth = srq ? srq->rq.num_slots : attr->recv_depth;
 	params->max_send_sge = max_t(u32, attr->max_send_sge, 1);
-	params->max_recv_sge = ep->srq ? 0 : attr->max_recv_sge;
+	params->max_recv_sge = srq ? 0 : attr->max_recv_sge;
 	if (attr->flags & DAPX_EP_SOLICITED && params->recv_depth)
 		params->recv_cq_handler = dapx_ep_recv_cq_handler;
 }

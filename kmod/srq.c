@@ -94,11 +94,25 @@ static enum dapx_status dapx_srq_post(struct dapx_queue *q, struct dapx_slot *sl
 	return dapx_post_status(ret);
 }
 
+/* The device knows only of the receives that it has, which may be fewer than those in the ring. */
+static void dapx_srq_count(struct dapx_srq *srq)
+{
+	struct dapx_queue *q = &srq->rq;
+	u32 limit = READ_ONCE(srq->limit), left;
+
+	spin_lock_bh(&q->lock);
+	left = atomic_read(&q->outstanding) + READ_ONCE(*q->view.tail) - q->head;
+	spin_unlock_bh(&q->lock);
+	if (left < limit && cmpxchg(&srq->limit, limit, 0) == limit)
+		dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT, 0);
+}
+
 static void dapx_srq_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
 	struct dapx_ep *ep = cq->cq_context;	/* wc->qp may be destroyed */
 	struct dapx_queue *q = slot->q;
+	struct dapx_srq *srq = q->owner;
 
 	dapx_slot_returned(slot);
 	slot->node.source = &ep->rq.events;
@@ -106,6 +120,8 @@ static void dapx_srq_done(struct ib_cq *cq, struct ib_wc *wc)
 	slot->node.event.user_data = ep->obj.user_data;
 	dapx_recv_complete(ep, slot, wc);
 	dapx_queue_retire(q);
+	if (READ_ONCE(srq->counts))
+		dapx_srq_count(srq);
 }
 
 static struct dapx_evd *dapx_srq_no_evd(struct dapx_queue *q)
@@ -168,20 +184,31 @@ static int dapx_srq_doorbell(struct dapx_object *obj, u32 doorbells)
 	return ret == -EBADMSG && srq->bad_receive ? -ENOTRECOVERABLE : ret;
 }
 
+static struct dapx_ring *dapx_srq_ring_create(struct dapx_srq *srq, u32 depth, u32 max_sge,
+					      struct dapx_ring_view *view,
+					      struct dapx_ring_layout *layout)
+{
+	u32 stride = dapx_recv_stride(max_sge);
+	struct dapx_ring *ring;
+
+	depth = roundup_pow_of_two(depth);
+	ring = dapx_ring_create(srq->obj.ctx, DAPX_SRQ_ENTRIES_OFF + (size_t)depth * stride);
+	if (!IS_ERR(ring))
+		dapx_ring_view_init(view, ring, 0, DAPX_SRQ_ENTRIES_OFF, depth, stride, layout);
+	return ring;
+}
+
 static int dapx_srq_init(struct dapx_srq *srq, struct dapx_srq_create *cmd)
 {
-	u32 depth = roundup_pow_of_two(cmd->depth);
-	u32 stride = dapx_recv_stride(cmd->max_sge);
 	int ret;
 
-	srq->ring = dapx_ring_create(srq->obj.ctx, DAPX_SRQ_ENTRIES_OFF + (size_t)depth * stride);
+	srq->ring = dapx_srq_ring_create(srq, cmd->depth, cmd->max_sge, &srq->rq.view,
+					 &cmd->out_ring);
 	if (IS_ERR(srq->ring)) {
 		ret = PTR_ERR(srq->ring);
 		srq->ring = NULL;
 		return ret;
 	}
-	dapx_ring_view_init(&srq->rq.view, srq->ring, 0, DAPX_SRQ_ENTRIES_OFF, depth, stride,
-			    &cmd->out_ring);
 	ret = dapx_queue_init(&srq->rq, srq->xrcd ? &dapx_srq_xrc_ops : &dapx_srq_ops, srq,
 			      cmd->max_sge, 0);
 	if (ret)
@@ -230,14 +257,21 @@ static int dapx_srq_use_objects(struct dapx_srq *srq, const struct dapx_srq_crea
 	return 0;
 }
 
+static int dapx_srq_check_depth(struct dapx_context *ctx, u32 depth, bool xrc)
+{
+	u32 max_depth = xrc ? dapx_max_ring_depth : dapx_device_max_srq_depth(ctx->dev);
+
+	return depth && depth <= dapx_max_ring_depth && roundup_pow_of_two(depth) <= max_depth ?
+	       0 : -EINVAL;
+}
+
 static int dapx_srq_check_sizes(struct dapx_context *ctx, const struct dapx_srq_create *cmd)
 {
 	const struct ib_device_attr *attrs = &ctx->dev->ibdev->attrs;
-	u32 max_depth = cmd->xrcd ? dapx_max_ring_depth : dapx_device_max_srq_depth(ctx->dev);
 	u32 max_sge = cmd->xrcd ? DAPX_MAX_SGE : min_t(u32, DAPX_MAX_SGE, attrs->max_srq_sge);
 
-	if (!cmd->depth || cmd->depth > dapx_max_ring_depth ||
-	    roundup_pow_of_two(cmd->depth) > max_depth || !cmd->max_sge || cmd->max_sge > max_sge)
+	if (dapx_srq_check_depth(ctx, cmd->depth, cmd->xrcd) || !cmd->max_sge ||
+	    cmd->max_sge > max_sge)
 		return -EINVAL;
 	/* The completions of an XRC SRQ need an EVD. */
 	return cmd->xrcd && !cmd->evd ? -EINVAL : 0;
@@ -360,10 +394,22 @@ const struct dapx_object_class dapx_srq_class = {
 
 /* ------------------------------------------------------------------ commands */
 
+/*
+ * Has the limit's event raised by the device, or, if the ring holds more than the device, by the
+ * module.
+ */
+static int dapx_srq_arm(struct dapx_srq *srq, u32 limit)
+{
+	bool counts = srq->ibsrq && srq->rq.view.depth > srq->rq.num_slots;
+	struct ib_srq_attr attr = { .srq_limit = counts ? 0 : limit };
+
+	WRITE_ONCE(srq->counts, counts);
+	return srq->ibsrq ? ib_modify_srq(srq->ibsrq, &attr, IB_SRQ_LIMIT) : 0;
+}
+
 int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd)
 {
 	const struct dapx_srq_modify *cmd = ucmd->cmd;
-	struct ib_srq_attr attr = { .srq_limit = cmd->limit };
 	struct dapx_srq *srq;
 	int ret = 0;
 	u32 old;
@@ -383,8 +429,7 @@ int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd)
 	if (!ret) {
 		/* Set the limit first: the event may come before ib_modify_srq() returns. */
 		old = xchg(&srq->limit, cmd->limit);
-		if (srq->ibsrq)
-			ret = ib_modify_srq(srq->ibsrq, &attr, IB_SRQ_LIMIT);
+		ret = dapx_srq_arm(srq, cmd->limit);
 		if (ret)
 			WRITE_ONCE(srq->limit, old);
 	}
@@ -422,6 +467,54 @@ int dapx_cmd_srq_query(struct dapx_ucmd *ucmd)
 	ret = dapx_respond(ucmd);
 out:
 	mutex_unlock(&srq->obj.mutex);
+	dapx_object_put(&srq->obj);
+	return ret;
+}
+
+int dapx_cmd_srq_resize(struct dapx_ucmd *ucmd)
+{
+	struct dapx_srq_resize *cmd = ucmd->cmd;
+	struct dapx_ring_view view;
+	struct dapx_ring *ring;
+	struct dapx_srq *srq;
+	u32 tail;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	srq = dapx_get_srq(ucmd->ctx, cmd->srq);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	ret = dapx_srq_check_depth(ucmd->ctx, cmd->depth, srq->xrcd);
+	if (ret)
+		goto out_put;
+	ring = dapx_srq_ring_create(srq, cmd->depth, srq->rq.max_sge, &view, &cmd->out_ring);
+	if (IS_ERR(ring)) {
+		ret = PTR_ERR(ring);
+		goto out_put;
+	}
+	/* The device takes what it has room for. */
+	dapx_queue_run(&srq->rq);
+	mutex_lock(&srq->obj.mutex);
+	ret = srq->dead ? -ENOENT : dapx_queue_copy_ring(&srq->rq, &view, &tail);
+	if (!ret && READ_ONCE(srq->limit) > view.depth)
+		ret = -EBUSY;
+	/* Before the switch: if the response fails, the process keeps the old ring. */
+	if (!ret)
+		ret = dapx_respond(ucmd);
+	if (!ret)
+		ret = dapx_queue_switch_ring(&srq->rq, &view, tail);
+	if (!ret) {
+		swap(srq->ring, ring);
+		/* If this fails, the limit's event comes early. */
+		dapx_srq_arm(srq, READ_ONCE(srq->limit));
+	}
+	mutex_unlock(&srq->obj.mutex);
+	/* A completion may be looking at the old ring. */
+	if (!ret)
+		synchronize_rcu();
+	dapx_ring_destroy(ring);
+out_put:
 	dapx_object_put(&srq->obj);
 	return ret;
 }

@@ -24,6 +24,7 @@ struct dapx_srq {
 	int bad_receive;		/* rq.lock: a negative errno; 0: none */
 	u64 bad_wr_id;
 	u32 limit;			/* 0: none, or the event was raised */
+	bool counts;			/* the module raises it, not the device */
 	struct dapx_event_source async_events;
 	struct dapx_event_node limit_event;
 	struct dapx_event_node error_event;

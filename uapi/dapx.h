@@ -105,6 +105,8 @@ enum dapx_cmd {
 	DAPX_CMD_CM_TAKE,
 	DAPX_CMD_CM_MODIFY,
 	DAPX_CMD_XRC_QP_DISCONNECT,
+	DAPX_CMD_SRQ_RESIZE,
+	DAPX_CMD_EP_RESIZE,
 };
 
 #define DAPX_DEVICE_NAME_MAX 64
@@ -1099,6 +1101,33 @@ struct dapx_srq_query {
 #define DAPX_SRQ_QUERY _IO(DAPX_TYPE, DAPX_CMD_SRQ_QUERY)
 
 /**
+ * struct dapx_srq_resize - ioctl(DAPX_SRQ_RESIZE): replace the ring
+ * @size: sizeof(struct dapx_srq_resize)
+ * @flags: Must be 0
+ * @srq: handle
+ * @depth: new number of receives, rounded up to a power of two, as for DAPX_SRQ_CREATE; not
+ *	less than those that wait in the ring (EBUSY)
+ * @out_ring: the new ring, with the same indices and the receives that wait
+ *
+ * The caller must not post during the call; if it does, EBUSY is returned and the old ring
+ * stays in use. The mapping of the old ring stays valid, marked DAPX_RING_DEAD, until it is
+ * unmapped.
+ *
+ * The device's queue keeps the depth with which the SRQ was created, and further receives
+ * wait in the ring. While the ring is deeper than the device's queue, the module counts the
+ * receives for DAPX_ASYNC_SRQ_LIMIT, when they complete.
+ */
+struct dapx_srq_resize {
+	__u32 size;
+	__u32 flags;
+	__u32 srq;
+	__u32 depth;
+	struct dapx_ring_layout out_ring;
+};
+
+#define DAPX_SRQ_RESIZE _IO(DAPX_TYPE, DAPX_CMD_SRQ_RESIZE)
+
+/**
  * enum dapx_ep_state - An endpoint's state (DAT's names)
  * @DAPX_EP_UNCONNECTED: new, or reset
  * @DAPX_EP_RESERVED: a listener holds it for its first request
@@ -1387,6 +1416,39 @@ struct dapx_ep_modify {
 };
 
 #define DAPX_EP_MODIFY _IO(DAPX_TYPE, DAPX_CMD_EP_MODIFY)
+
+/**
+ * struct dapx_ep_resize - ioctl(DAPX_EP_RESIZE): replace the rings and the queue pair
+ * @size: sizeof(struct dapx_ep_resize)
+ * @flags: Must be 0
+ * @ep: handle, UNCONNECTED, RESERVED, PASSIVE_PENDING or TENTATIVE_PENDING
+ * @srq: plain SRQ of the same PD that receives are taken from; 0 for the endpoint's own ring
+ * @attr: sizes and flags
+ * @out_qp_num: the new queue pair's number; 0 while the endpoint has no PD
+ * @out_state_off: offset of the state, as for DAPX_EP_CREATE
+ * @out_send_ring: requests
+ * @out_recv_ring: receives; depth 0 if there is none
+ *
+ * EBADFD: another state, the queue pair has left RESET, or a request or receive was posted. On
+ * any error the old rings stay in use. The caller must not post during the call. The mapping
+ * of the old rings stays valid, marked DAPX_RING_DEAD, until it is unmapped.
+ *
+ * An endpoint of which the recv_evd was not set cannot get receives (EINVAL), unless a
+ * listener made it. EOPNOTSUPP: one of XRC.
+ */
+struct dapx_ep_resize {
+	__u32 size;
+	__u32 flags;
+	__u32 ep;
+	__u32 srq;
+	struct dapx_ep_attr attr;
+	__u32 out_qp_num;
+	__u32 out_state_off;
+	struct dapx_ring_layout out_send_ring;
+	struct dapx_ring_layout out_recv_ring;
+};
+
+#define DAPX_EP_RESIZE _IO(DAPX_TYPE, DAPX_CMD_EP_RESIZE)
 
 /**
  * struct dapx_ep_connect - ioctl(DAPX_EP_CONNECT): connect an endpoint

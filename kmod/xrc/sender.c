@@ -568,8 +568,8 @@ static void dapx_xrc_sender_destroy(struct dapx_ep *ep)
 }
 
 /* The queue pair uses the module's PD, and buffers of one segment each. */
-static void dapx_xrc_sender_qp_params(const struct dapx_ep *ep, const struct dapx_pd *pd,
-				      struct dapx_qp_params *params)
+static void dapx_xrc_sender_qp_params(const struct dapx_ep *ep, const struct dapx_ep_attr *attr,
+				      const struct dapx_srq *srq, struct dapx_qp_params *params)
 {
 	params->pd = ep->obj.ctx->dev->xrc_pd;
 	params->send_depth = DAPX_XRC_CREDITS + 1; /* and a probe */

@@ -106,7 +106,7 @@ int dapx_srq_init_xrc(struct dapx_srq *srq)
 	int ret;
 
 	srq->domain = srq->xrcd->domain;
-	srq->copies = kvcalloc(srq->rq.view.depth, srq->rq.view.stride, GFP_KERNEL_ACCOUNT);
+	srq->copies = kvcalloc(srq->rq.num_slots, srq->rq.view.stride, GFP_KERNEL_ACCOUNT);
 	if (!srq->copies)
 		return -ENOMEM;
 	/* Only reserve the number: messages find the SRQ when it is published. */

@@ -721,6 +721,23 @@ static const struct reject rejects_srq_query[] = {
 	{}
 };
 
+static int srq_resize_scene(struct world *w, void *cmd)
+{
+	struct dapx_srq_resize *c = cmd;
+
+	c->depth = 64;
+	return new_srq(w, false, 0, &c->srq);
+}
+
+static const struct reject rejects_srq_resize[] = {
+	REJECT_FLAGS(srq_resize, flags, 0ULL),
+	REJECT_HANDLE(srq_resize, srq),
+	REJECT(srq_resize, depth, 0, EINVAL),
+	REJECT(srq_resize, depth, ~0U, EINVAL),
+	REJECT_OVER_MODULE(srq_resize, depth, out_max_ring_depth),
+	{}
+};
+
 static int ep_create_base(struct world *w, void *cmd)
 {
 	ep_usual(&w->a, cmd);
@@ -853,6 +870,78 @@ static int ep_query(struct world *w, void *cmd)
 static const struct reject rejects_ep_query[] = {
 	REJECT_FLAGS(ep_query, flags, 0ULL),
 	REJECT_HANDLE(ep_query, ep),
+	{}
+};
+
+static int ep_resize_scene(struct world *w, void *cmd)
+{
+	struct dapx_ep_resize *c = cmd;
+	struct ep *ep = spare_ep(w, &w->a);
+
+	if (!ep)
+		return -1;
+	c->ep = ep->handle;
+	c->attr = ep->attr;
+	c->attr.recv_depth = 8;
+	return 0;
+}
+
+static void resize_of_xrc(struct world *w, void *cmd)
+{
+	struct dapx_ep_resize *c = cmd;
+	struct ep *ep;
+
+	share_domain(w);
+	ep = spare_xrc_ep(w, &w->a);
+	if (ep)
+		c->ep = ep->handle;
+}
+
+static const struct reject rejects_ep_resize[] = {
+	REJECT_FLAGS(ep_resize, flags, 0ULL),
+	REJECT_HANDLE(ep_resize, ep),
+	REJECT_BY(ep_resize, ep, resize_of_xrc, EOPNOTSUPP),
+	REJECT_FLAGS(ep_resize, attr.flags, 3ULL),
+	REJECT(ep_resize, attr.flags, DAPX_EP_XRC, EOPNOTSUPP),
+	REJECT(ep_resize, attr.send_depth, 0, EINVAL),
+	REJECT(ep_resize, attr.send_depth, ~0U, EINVAL),
+	REJECT_OVER(ep_resize, attr.send_depth, out_max_send_depth),
+	REJECT(ep_resize, attr.recv_depth, ~0U, EINVAL),
+	REJECT_OVER(ep_resize, attr.recv_depth, out_max_recv_depth),
+	REJECT(ep_resize, attr.max_send_sge, 0, EINVAL),
+	REJECT_OVER(ep_resize, attr.max_send_sge, out_max_send_sge),
+	REJECT(ep_resize, attr.max_recv_sge, 0, EINVAL),
+	REJECT_OVER(ep_resize, attr.max_recv_sge, out_max_recv_sge),
+	REJECT(ep_resize, attr.max_inline, ~0U, EINVAL),
+	REJECT_OVER(ep_resize, attr.max_inline, out_max_inline),
+	REJECT_OVER(ep_resize, attr.max_rd_atomic, out_max_rd_atomic),
+	REJECT_OVER(ep_resize, attr.max_dest_rd_atomic, out_max_dest_rd_atomic),
+	{}
+};
+
+static int ep_resize_srq(struct world *w, void *cmd)
+{
+	struct dapx_ep_resize *c = cmd;
+	struct srq srq;
+
+	if (ep_resize_scene(w, cmd) || srq_make(&w->a, 8, 1, &srq))
+		return -1;
+	c->attr.recv_depth = 0;
+	c->srq = srq.handle;
+	return 0;
+}
+
+static void resize_srq_of_xrc(struct world *w, void *cmd)
+{
+	struct dapx_ep_resize *c = cmd;
+
+	new_srq(w, true, w->a.recv.handle, &c->srq);
+}
+
+static const struct reject rejects_ep_resize_srq[] = {
+	REJECT_OPTIONAL_HANDLE(ep_resize, srq),
+	REJECT_BY(ep_resize, srq, resize_srq_of_xrc, EINVAL),
+	REJECT(ep_resize, attr.recv_depth, 8, EINVAL),
 	{}
 };
 
@@ -2183,6 +2272,12 @@ FIXTURE_VARIANT_ADD(cmd, srq_modify_xrc)
 	SCENE(srq_modify_xrc, srq_modify, SRQ_MODIFY, srq_modify_xrc, PLAIN);
 FIXTURE_VARIANT_ADD(cmd, srq_query)
 	SCENE(srq_query, srq_query, SRQ_QUERY, srq_query, OUTS);
+FIXTURE_VARIANT_ADD(cmd, srq_resize)
+	SCENE(srq_resize, srq_resize, SRQ_RESIZE, srq_resize_scene, OUTS);
+FIXTURE_VARIANT_ADD(cmd, ep_resize)
+	SCENE(ep_resize, ep_resize, EP_RESIZE, ep_resize_scene, OUTS);
+FIXTURE_VARIANT_ADD(cmd, ep_resize_srq)
+	SCENE(ep_resize_srq, ep_resize, EP_RESIZE, ep_resize_srq, OUTS);
 FIXTURE_VARIANT_ADD(cmd, ep_create)
 	SCENE(ep_create, ep_create, EP_CREATE, ep_create_base, OUTS);
 FIXTURE_VARIANT_ADD(cmd, ep_create_srq)
@@ -2530,7 +2625,7 @@ TEST(unknown_command)
 	ASSERT_LE(0, fd);
 	OK(host_set_up(&a, 0));
 	for (nr = 0; nr < 256; nr++) {
-		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_XRC_QP_DISCONNECT)
+		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_EP_RESIZE)
 			continue;
 		EXPECT_ERRNO(ENOTTY, ioctl(fd, _IO(DAPX_TYPE, nr), &cmd));
 		EXPECT_ERRNO(ENOTTY, ioctl(a.fd, _IO(DAPX_TYPE, nr), &cmd));

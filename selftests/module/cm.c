@@ -744,6 +744,47 @@ TEST_F(cm, backlog)
 }
 
 /* What peers make a listener's process allocate has a limit in bytes as well. */
+/* Whoever gets it gives it the sizes that it wants, before it has a PD or after that. */
+TEST_F(cm, tentative_resized)
+{
+	struct dapx_cm_listen mode = { .mode = DAPX_LISTEN_TENTATIVE };
+	struct dapx_ep_create usual;
+	struct listener listener;
+	struct dapx_event event;
+	struct dapx_ep_attr attr;
+	struct ep ep;
+
+	ep_usual(&self->b, &usual);
+	mode.attr = usual.attr;
+	mode.attr.recv_depth = 2;
+	OK(listener_open_as(&self->b, &mode, &listener));
+	OK(ep_connect(&self->ea, &listener));
+	OK(listener_request(&listener, &event));
+	OK(ep_adopt(&self->b, event.request.ep, &ep));
+	attr = usual.attr;
+	attr.recv_depth = 2 * EP_DEPTH;
+	OK(ep_resize(&ep, &attr, 0));
+	EXPECT_EQ(0, ep.qp_num);
+	EXPECT_EQ(2 * EP_DEPTH, ep.recv.depth);
+	EXPECT_EQ(DAPX_EP_TENTATIVE_PENDING, ep_shown_state(&ep));
+	test_cmd(ep_modify, self->b.fd, .ep = ep.handle,
+		 .mask = DAPX_EP_MODIFY_PD | DAPX_EP_MODIFY_REQUEST_EVD |
+			 DAPX_EP_MODIFY_RECV_EVD | DAPX_EP_MODIFY_CONNECT_EVD,
+		 .pd = self->b.pd, .request_evd = self->b.done.handle,
+		 .recv_evd = self->b.recv.handle, .connect_evd = self->b.conn.handle);
+	attr.send_depth = 2 * EP_DEPTH;
+	OK(ep_resize(&ep, &attr, 0));
+	EXPECT_NE(0, ep.qp_num);
+	EXPECT_EQ(2 * EP_DEPTH, ep.send.depth);
+	OK(ep_accept(&ep, event.request.cm));
+	OK(expect_connection(&self->a.conn, self->ea.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(expect_connection(&self->b.conn, ep.handle,
+			     DAPX_CONNECTION_ESTABLISHED, NULL));
+	OK(ep_exchange(&self->ea, &ep));
+	ep_forget(&ep);
+}
+
 TEST_F(cm, tentative_memory)
 {
 	enum { TRIED = 12, MEMORY = 16 << 20 };

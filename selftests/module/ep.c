@@ -16,6 +16,7 @@
 #include "harness/fabric.h"
 #include "harness/machine.h"
 #include "harness/qp.h"
+#include "harness/srq.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 600
@@ -354,6 +355,136 @@ TEST_F(ep, modify_pd_too_late)
 	test_err(EBADFD, ep_modify, self->a.fd, .ep = self->ea.handle,
 		 .mask = DAPX_EP_MODIFY_PD, .pd = pd);
 	EXPECT_EQ(self->a.pd, QUERY(&self->ea).out_pd);
+}
+
+/* ---- other sizes ---- */
+
+TEST_F(ep, other_sizes)
+{
+	struct dapx_ep_attr attr = self->ea.attr;
+	__u32 qp_num = self->ea.qp_num, i;
+	struct dapx_ep_query query;
+
+	attr.send_depth = 2 * EP_DEPTH - 1;
+	attr.recv_depth = 4 * EP_DEPTH;
+	attr.max_inline = 2 * EP_INLINE;
+	attr.max_send_sge = 2;
+	test_cmd(ep_resize, self->a.fd, .ep = self->ea.handle, .attr = attr);
+	EXPECT_TRUE(ring_flags(&self->ea.send) & DAPX_RING_DEAD);
+	EXPECT_TRUE(ring_flags(&self->ea.recv) & DAPX_RING_DEAD);
+	ep_forget(&self->ea);
+	OK(ep_adopt(&self->a, self->ea.handle, &self->ea));
+	EXPECT_EQ(2 * EP_DEPTH, self->ea.send.depth);
+	EXPECT_EQ(4 * EP_DEPTH, self->ea.recv.depth);
+	EXPECT_NE(qp_num, self->ea.qp_num);
+	query = QUERY(&self->ea);
+	EXPECT_EQ(2 * EP_DEPTH, query.out_attr.send_depth);
+	EXPECT_EQ(4 * EP_DEPTH, query.out_attr.recv_depth);
+	EXPECT_EQ(2 * EP_INLINE, query.out_attr.max_inline);
+	EXPECT_EQ(2, query.out_attr.max_send_sge);
+	EXPECT_EQ(self->ea.qp_num, query.out_qp_num);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_shown_state(&self->ea));
+
+	OK(connect_cm(&self->ea, &self->eb));
+	EXPECT_EQ(DAPX_EP_CONNECTED, ep_shown_state(&self->ea));
+	for (i = 0; i < 4 * EP_DEPTH; i++)
+		OK(ep_recv(&self->ea, i, TARGET, 8));
+	for (i = 0; i < 4 * EP_DEPTH; i++) {
+		OK(ep_send(&self->eb, i, 0, 8));
+		OK(expect_completion(&self->b.done, i, DAPX_STATUS_SUCCESS, NULL));
+		OK(expect_completion(&self->a.recv, i, DAPX_STATUS_SUCCESS, NULL));
+	}
+	OK(ep_exchange(&self->ea, &self->eb));
+}
+
+/* From a ring of its own to an SRQ, and back: with receives, and without any. */
+TEST_F(ep, other_sizes_and_srq)
+{
+	struct dapx_ep_attr attr = self->ea.attr;
+	struct srq srq;
+
+	if (!(self->a.limits.out_caps & DAPX_DEVICE_SRQ))
+		SKIP(return, "%s has no SRQs", self->a.device);
+	OK(srq_make(&self->a, 8, 1, &srq));
+	attr.recv_depth = 0;
+	OK(ep_resize(&self->ea, &attr, srq.handle));
+	EXPECT_EQ(0, self->ea.recv.depth);
+	EXPECT_EQ(srq.handle, QUERY(&self->ea).out_srq);
+	test_err(EBUSY, free, self->a.fd, .handle = srq.handle);
+	test_err(EINVAL, doorbell, self->a.fd, .handle = self->ea.handle,
+		 .flags = DAPX_DOORBELL_RECV);
+	OK(ep_resize(&self->ea, &attr, 0));
+	EXPECT_EQ(0, QUERY(&self->ea).out_srq);
+	OK(ep_resize(&self->ea, &self->eb.attr, 0));
+	EXPECT_EQ(EP_DEPTH, self->ea.recv.depth);
+	attr.recv_depth = 0;
+	OK(ep_resize(&self->ea, &attr, srq.handle));
+
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(srq_recv(&srq, 5, TARGET, 8));
+	OK(ep_send(&self->eb, 6, 0, 8));
+	OK(expect_completion(&self->a.recv, 5, DAPX_STATUS_SUCCESS, NULL));
+	OK(ep_destroy(&self->ea));
+	test_cmd(free, self->a.fd, .handle = srq.handle);
+}
+
+TEST_F(ep, other_sizes_and_solicited)
+{
+	struct dapx_ep_attr attr = self->ea.attr;
+
+	if (!(self->a.limits.out_caps & DAPX_DEVICE_SOLICITED))
+		SKIP(return, "%s does not tell solicited messages", self->a.device);
+	attr.flags = DAPX_EP_SOLICITED;
+	OK(ep_resize(&self->ea, &attr, 0));
+	EXPECT_TRUE(ring_flags(&self->a.recv.ring) & DAPX_RING_BACKLOG);
+	attr.flags = 0;
+	OK(ep_resize(&self->ea, &attr, 0));
+	EXPECT_FALSE(ring_flags(&self->a.recv.ring) & DAPX_RING_BACKLOG);
+	OK(connect_cm(&self->ea, &self->eb));
+	OK(ep_exchange(&self->ea, &self->eb));
+}
+
+/* What was posted is not lost: then the rings stay as they are. */
+TEST_F(ep, other_sizes_too_late)
+{
+	struct dapx_ep_attr attr = self->ea.attr;
+
+	attr.send_depth = 2 * EP_DEPTH;
+	OK(ep_recv(&self->ea, 1, TARGET, 8));
+	EXPECT_EQ(-1, ep_resize(&self->ea, &attr, 0));
+	EXPECT_EQ(EBADFD, errno);
+	OK(ep_recv(&self->eb, 2, TARGET, 8));
+	OK(connect_cm(&self->ea, &self->eb));
+	EXPECT_EQ(EP_DEPTH, QUERY(&self->ea).out_attr.send_depth);
+	OK(ep_send(&self->eb, 3, 0, 8));
+	OK(expect_completion(&self->a.recv, 1, DAPX_STATUS_SUCCESS, NULL));
+}
+
+TEST_F(ep, other_sizes_after_init)
+{
+	if (NO_QP_NUMBERS)
+		SKIP(return, "iWARP has no exchange of QP numbers");
+	OK(qp_init(&self->ea));
+	EXPECT_EQ(-1, ep_resize(&self->ea, &self->ea.attr, 0));
+	EXPECT_EQ(EBADFD, errno);
+}
+
+TEST_F(ep, other_sizes_without_recv_evd)
+{
+	struct dapx_ep_create cmd;
+	struct ep ep;
+
+	ep_usual(&self->a, &cmd);
+	cmd.recv_evd = 0;
+	cmd.attr.recv_depth = 0;
+	OK(ep_make(&self->a, &cmd, &ep));
+	EXPECT_EQ(-1, ep_resize(&ep, &self->ea.attr, 0));
+	EXPECT_EQ(EINVAL, errno);
+	test_cmd(ep_modify, self->a.fd, .ep = ep.handle, .mask = DAPX_EP_MODIFY_RECV_EVD,
+		 .recv_evd = self->a.recv.handle);
+	OK(ep_resize(&ep, &self->ea.attr, 0));
+	OK(connect_cm(&ep, &self->eb));
+	OK(ep_exchange(&ep, &self->eb));
 }
 
 /* ---- connecting ---- */

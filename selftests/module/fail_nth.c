@@ -264,6 +264,18 @@ static int for_ep_modify(struct stage *s, void *cmd)
 	return 0;
 }
 
+static int for_ep_resize(struct stage *s, void *cmd)
+{
+	struct dapx_ep_resize *c = cmd;
+
+	if (an_ep(s))
+		return -1;
+	c->ep = s->ea.handle;
+	c->attr = s->ea.attr;
+	c->attr.send_depth = 2 * EP_DEPTH;
+	return 0;
+}
+
 static int for_ep_modify_init(struct stage *s, void *cmd)
 {
 	struct dapx_ep_modify *c = cmd;
@@ -606,6 +618,17 @@ static int for_srq_query(struct stage *s, void *cmd)
 	return 0;
 }
 
+static int for_srq_resize(struct stage *s, void *cmd)
+{
+	struct dapx_srq_resize *c = cmd;
+
+	if (an_srq(s, false))
+		return -1;
+	c->srq = s->handle;
+	c->depth = 64;
+	return 0;
+}
+
 static int for_ep_create_xrc(struct stage *s, void *cmd)
 {
 	if (xrc_host(&s->a))
@@ -861,6 +884,10 @@ FIXTURE_VARIANT_ADD(fail, ep_create)
 FIXTURE_VARIANT_ADD(fail, ep_query) FAIL(ep_query, EP_QUERY, for_ep_query);
 FIXTURE_VARIANT_ADD(fail, ep_modify)
 	FAIL(ep_modify, EP_MODIFY, for_ep_modify);
+FIXTURE_VARIANT_ADD(fail, ep_resize)
+	FAIL(ep_resize, EP_RESIZE, for_ep_resize);
+FIXTURE_VARIANT_ADD(fail, srq_resize)
+	FAIL(srq_resize, SRQ_RESIZE, for_srq_resize);
 FIXTURE_VARIANT_ADD(fail, ep_modify_init)
 	FAIL(ep_modify, EP_MODIFY, for_ep_modify_init);
 FIXTURE_VARIANT_ADD(fail, ep_modify_rtr)

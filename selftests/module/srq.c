@@ -424,6 +424,127 @@ TEST_F(srq, limit)
 	OK(evd_quiet(&self->b.conn));
 }
 
+/* Posts @count receives from number @from on. */
+static int post_receives(struct srq *srq, __u64 from, unsigned int count)
+{
+	__u64 i;
+
+	for (i = from; i < from + count; i++)
+		if (srq_recv(srq, i, TARGET, 8))
+			return -1;
+	return 0;
+}
+
+TEST_F(srq, larger_and_smaller)
+{
+	struct dapx_srq_query query = { .srq = self->srq.handle };
+	struct ring old = self->srq.ring;
+	struct dapx_srq_resize cmd;
+	unsigned int posted, i;
+
+	/* The device has as many as it takes, and the ring is full: not less than that. */
+	OK(post_receives(&self->srq, 0, DEPTH));
+	test_cmd(doorbell, self->b.fd, .handle = self->srq.handle, .flags = DAPX_DOORBELL_RECV);
+	for (posted = DEPTH; posted < 2 * DEPTH; posted++)
+		OK(srq_recv(&self->srq, posted, TARGET, 8));
+	test_err(EBUSY, srq_resize, self->b.fd, .srq = self->srq.handle, .depth = DEPTH / 2);
+	EXPECT_EQ(0, ring_flags(&old) & DAPX_RING_DEAD);
+
+	cmd = test_cmd(srq_resize, self->b.fd, .srq = self->srq.handle, .depth = 3 * DEPTH);
+	OK(ring_map(self->b.fd, &cmd.out_ring, &self->srq.ring));
+	EXPECT_TRUE(ring_flags(&old) & DAPX_RING_DEAD);
+	EXPECT_EQ(4 * DEPTH, self->srq.ring.depth);
+	EXPECT_EQ(*old.head, *self->srq.ring.head);
+	EXPECT_EQ(*old.tail, *self->srq.ring.tail);
+	ring_unmap(&old);
+	ASSERT_EQ(0, _test_cmd_srq_query(self->b.fd, &query));
+	EXPECT_EQ(4 * DEPTH, query.out_depth);
+	OK(post_receives(&self->srq, posted, 3 * DEPTH));
+	posted += 3 * DEPTH;
+	EXPECT_EQ(-1, srq_recv(&self->srq, posted, TARGET, 8));
+	EXPECT_EQ(EAGAIN, errno);
+	for (i = 0; i < posted; i++) {
+		OK(ep_send(&self->ea[i % PAIRS], i, 0, 8));
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS, NULL));
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS, NULL));
+	}
+
+	/* Smaller, to just what is needed: the device has taken the rest. */
+	OK(post_receives(&self->srq, 0, DEPTH + 2));
+	OK(srq_resize(&self->srq, 2));
+	EXPECT_EQ(2, self->srq.ring.depth);
+	for (i = 0; i < DEPTH + 2; i++) {
+		OK(ep_send(&self->ea[i % PAIRS], i, 0, 8));
+		OK(expect_completion(&self->a.done, i, DAPX_STATUS_SUCCESS, NULL));
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS, NULL));
+		OK(srq_recv(&self->srq, DEPTH + 2 + i, TARGET, 8));
+	}
+}
+
+/* Receives are taken, and completed, while the ring is replaced. */
+TEST_F(srq, resized_under_messages)
+{
+	unsigned int rounds = count(50, 2000), round, i;
+	__u64 sent = 0, posted = 0, got = 0;
+	struct dapx_event event;
+
+	for (round = 0; round < rounds; round++) {
+		while (posted - got < DEPTH)
+			OK(srq_recv(&self->srq, posted++, TARGET, 8));
+		while (sent < posted) {
+			OK(ep_send(&self->ea[sent % PAIRS], sent, 0, 8));
+			sent++;
+		}
+		OK(srq_resize(&self->srq, DEPTH << dice() % 4));
+		for (i = 0; i < DEPTH / 2; i++) {
+			OK(evd_next(&self->b.recv, &event, PATIENCE_MS));
+			ASSERT_EQ(DAPX_STATUS_SUCCESS, event.completion.status);
+			got++;
+			OK(evd_next(&self->a.done, &event, PATIENCE_MS));
+			ASSERT_EQ(DAPX_STATUS_SUCCESS, event.completion.status);
+		}
+	}
+	for (; got < posted; got++)
+		OK(evd_next(&self->b.recv, &event, PATIENCE_MS));
+	OK(evd_quiet(&self->b.recv));
+}
+
+/* More than the device has ever had: what waits in the ring counts. */
+TEST_F(srq, limit_beyond_the_device)
+{
+	struct dapx_srq_create cmd = {
+		.pd = self->b.pd, .depth = 4, .max_sge = 1, .async_evd = self->b.conn.handle,
+	};
+	struct srq srq = { .host = &self->b };
+	struct ep ea, eb;
+	__u64 i;
+
+	ASSERT_EQ(0, _test_cmd_srq_create(self->b.fd, &cmd));
+	srq.handle = cmd.out_srq;
+	OK(ring_map(self->b.fd, &cmd.out_ring, &srq.ring));
+	test_err(EINVAL, srq_modify, self->b.fd, .srq = srq.handle, .limit = 8);
+	OK(srq_resize(&srq, 16));
+	OK(ep_create(&self->a, &ea));
+	OK(ep_of_srq(&self->b, &srq, &eb));
+	OK(connect_cm(&ea, &eb));
+	evd_drain(&self->b.conn);
+	OK(post_receives(&srq, 0, 10));
+	test_cmd(srq_modify, self->b.fd, .srq = srq.handle, .limit = 8);
+	/* Not so small that it could not be reached. */
+	test_err(EBUSY, srq_resize, self->b.fd, .srq = srq.handle, .depth = 4);
+	for (i = 0; i < 2; i++) {
+		OK(ep_send(&ea, i, 0, 8));
+		OK(expect_completion(&self->b.recv, i, DAPX_STATUS_SUCCESS, NULL));
+	}
+	OK(evd_quiet(&self->b.conn));
+	OK(ep_send(&ea, 2, 0, 8));
+	OK(expect_async(&self->b.conn, DAPX_ASYNC_SRQ_LIMIT, NULL));
+	OK(expect_completion(&self->b.recv, 2, DAPX_STATUS_SUCCESS, NULL));
+	OK(ep_send(&ea, 3, 0, 8));
+	OK(expect_completion(&self->b.recv, 3, DAPX_STATUS_SUCCESS, NULL));
+	OK(evd_quiet(&self->b.conn));
+}
+
 TEST_F(srq, impossible_indices)
 {
 	struct ep x, y;

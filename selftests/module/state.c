@@ -318,6 +318,24 @@ static int modify(struct scene *s, __u32 mask)
 	return _test_cmd_ep_modify(s->b.fd, &cmd);
 }
 
+static int op_resize(struct scene *s)
+{
+	struct dapx_ep_resize cmd = { .ep = s->subject.handle, .attr = s->subject.attr };
+	int ret = _test_cmd_ep_resize(s->b.fd, &cmd);
+	struct ring map;
+
+	if (ret)
+		return ret;
+	/* The state is shown in the new mapping. */
+	if (ring_map(s->b.fd, &cmd.out_send_ring, &map))
+		return -1;
+	ring_unmap(&s->subject.send);
+	s->subject.send = map;
+	s->subject.state = (__u32 *)((__u8 *)map.map + cmd.out_state_off);
+	memset(&s->subject.recv, 0, sizeof(s->subject.recv));
+	return 0;
+}
+
 static int op_modify_pd(struct scene *s)
 {
 	return modify(s, DAPX_EP_MODIFY_PD);
@@ -485,6 +503,7 @@ static const struct operation operations[] = {
 				 { UNC, RES, PAS, NO,  TEN, NO,  NO,  NO,  NO } },
 	{ "modify the queue pair", op_modify_qp,
 				 { UNC, NO,  NO,  NO,  NO,  NO,  NO,  NO,  NO } },
+	{ "resize", op_resize,	 { UNC, RES, PAS, NO,  TEN, NO,  NO,  NO,  NO } },
 	{ "reset", op_reset,	 { UNC, NO,  NO,  NO,  NO,  NO,  NO,  NO,  UNC } },
 	{ "query", op_query,	 { UNC, RES, PAS, ACT, TEN, COM, CON, DIP, DIS } },
 	{ "free", op_free,

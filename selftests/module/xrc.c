@@ -1154,6 +1154,25 @@ TEST_F(xrc, limit)
 	EXPECT_EQ(0, query.out_limit);
 }
 
+/* What waits in the ring is found in the new one, also by messages that arrive meanwhile. */
+TEST_F(xrc, ring_of_a_queue_replaced)
+{
+	unsigned int n = count(100, 2000), i;
+	__u64 posted = 0;
+
+	for (i = 0; i < n; i++) {
+		OK(srq_recv(&self->srq[0].srq, posted++, TAKE, 100));
+		OK(srq_recv(&self->srq[0].srq, posted++, TAKE, 100));
+		OK(xrc_send(&self->ep, self->srq[0].number, 2 * i, 0, 100));
+		OK(xrc_send(&self->ep, self->srq[0].number, 2 * i + 1, 0, 100));
+		OK(srq_resize(&self->srq[0].srq, 2 << dice() % 6));
+		OK(expect_completion(&self->a.done, 2 * i, DAPX_STATUS_SUCCESS, NULL));
+		OK(expect_completion(&self->a.done, 2 * i + 1, DAPX_STATUS_SUCCESS, NULL));
+		OK(expect_completion(&self->r[0].recv, 2 * i, DAPX_STATUS_SUCCESS, NULL));
+		OK(expect_completion(&self->r[0].recv, 2 * i + 1, DAPX_STATUS_SUCCESS, NULL));
+	}
+}
+
 /* A peer that has its number must not reach another queue by it. */
 TEST_F(xrc, number_not_soon_used_again)
 {

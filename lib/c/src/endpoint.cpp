@@ -129,6 +129,18 @@ int dapxc_ep_submit_recv(dapxc_ep* ep)
     return rc != nullptr ? errno_of(rc->submit_recv()) : 0;
 }
 
+int dapxc_ep_resize(dapxc_ep* ep, const dapx_ep_attr* attr, const dapxc_srq* srq)
+{
+    if (ep == nullptr || attr == nullptr)
+        return invalid();
+    dapx::Endpoint* rc = rc_of(*ep);
+    if (rc == nullptr || (attr->flags & DAPX_EP_XRC) != 0)
+        return keep(EOPNOTSUPP, "an endpoint of XRC keeps its sizes");
+    if (!known_flags(*attr))
+        return keep(EOPNOTSUPP, "an unknown flag of an endpoint");
+    return errno_of(rc->resize(dapx::detail::from_abi(*attr, 0), object_of(srq)));
+}
+
 int dapxc_ep_modify_qp(dapxc_ep* ep, const dapx_qp_attr* step)
 {
     if (ep == nullptr || step == nullptr)

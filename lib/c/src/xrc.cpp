@@ -55,6 +55,11 @@ int dapxc_srq_submit(dapxc_srq* srq)
     return srq != nullptr ? errno_of(srq->object.submit()) : EINVAL;
 }
 
+int dapxc_srq_resize(dapxc_srq* srq, uint32_t depth)
+{
+    return srq != nullptr ? errno_of(srq->object.resize(depth)) : invalid();
+}
+
 int dapxc_srq_set_limit(dapxc_srq* srq, uint32_t receives)
 {
     return srq != nullptr ? errno_of(srq->object.set_limit(receives)) : invalid();

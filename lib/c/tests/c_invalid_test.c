@@ -84,6 +84,7 @@ static void objects(void)
 	CHECK(dapxc_srq_post_recv(srq, 0, &segment, 1, ~0U) == EINVAL);
 	CHECK(dapxc_srq_submit(NULL) == EINVAL);
 	CHECK(dapxc_srq_set_limit(NULL, 1) == EINVAL);
+	CHECK(dapxc_srq_resize(NULL, 8) == EINVAL);
 	CHECK(dapxc_srq_query(NULL, &srq_query) == EINVAL);
 	CHECK(dapxc_srq_query(srq, NULL) == EINVAL);
 	srq_query.size = 8;
@@ -150,6 +151,7 @@ static void endpoints(void)
 		uint64_t later;
 	} longer = { .known = { .size = sizeof(longer) }, .later = 1 };
 	struct dapx_ep_query query = { .size = sizeof(query) };
+	struct dapx_ep_attr sizes = { .send_depth = 4, .max_send_sge = 1 };
 	struct dapx_send_wr wr = { .opcode = DAPX_OP_SEND, .num_sge = 1 };
 	struct dapx_qp_attr step = { .state = DAPX_QP_INIT };
 	struct dapx_sge segment = { .mr = 1 };
@@ -183,6 +185,12 @@ static void endpoints(void)
 	CHECK(dapxc_ep_disconnect(NULL, 0) == EINVAL);
 	CHECK(dapxc_ep_disconnect(ep, ~0U) == EOPNOTSUPP);
 	CHECK(dapxc_ep_reset(NULL) == EINVAL);
+	CHECK(dapxc_ep_resize(NULL, &sizes, NULL) == EINVAL);
+	CHECK(dapxc_ep_resize(ep, NULL, NULL) == EINVAL);
+	sizes.flags = DAPX_EP_XRC;
+	CHECK(dapxc_ep_resize(ep, &sizes, NULL) == EOPNOTSUPP);
+	sizes.flags = ~0U & ~DAPX_EP_XRC;
+	CHECK(dapxc_ep_resize(ep, &sizes, NULL) == EOPNOTSUPP);
 	CHECK(dapxc_ep_query(NULL, &query) == EINVAL);
 	CHECK(dapxc_ep_query(ep, NULL) == EINVAL);
 	query.size = 4;
@@ -276,6 +284,7 @@ int main(void)
 	static const unsigned long silent[] = {
 		DAPX_DOORBELL, DAPX_EVD_WAIT, DAPX_SRQ_MODIFY, DAPX_SRQ_QUERY, DAPX_EP_QUERY,
 		DAPX_EP_MODIFY, DAPX_EP_CONNECT, DAPX_EP_ACCEPT, DAPX_EP_DISCONNECT, DAPX_EP_RESET,
+		DAPX_EP_RESIZE, DAPX_SRQ_RESIZE,
 		DAPX_CM_BIND, DAPX_CM_LISTEN, DAPX_CM_RESOLVE, DAPX_CM_QUERY, DAPX_CM_REJECT,
 		DAPX_CM_ACK, DAPX_CM_MODIFY, DAPX_XRC_QP_CREATE, DAPX_XRC_QP_REGISTER, DAPX_XRC_QP_UNREGISTER,
 		DAPX_XRC_QP_MODIFY, DAPX_XRC_QP_ACCEPT, DAPX_XRC_QP_QUERY, DAPX_XRC_QP_DISCONNECT, DAPX_FREE,

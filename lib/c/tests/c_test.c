@@ -221,6 +221,7 @@ static void queues(void)
 	struct dapx_srq_query query = { .size = sizeof(query) };
 	struct dapx_srq_create create;
 	struct dapx_srq_modify modify;
+	struct dapx_srq_resize resize;
 	struct dapx_recv_wr wr;
 	struct dapxc_srq *plain, *srq;
 
@@ -255,6 +256,12 @@ static void queues(void)
 	CHECK(dapxc_srq_post_recv(srq, 23, segments, 1, 0) == 0);
 	CHECK(dapxc_srq_post_recv(srq, 24, segments, 1, 0) == 0);
 	CHECK(dapxc_srq_post_recv(srq, 25, segments, 1, 0) == EAGAIN);
+	CHECK(dapxc_srq_resize(srq, 2) == EBUSY);
+	CHECK(strstr(dapxc_error_text(), "more waits in its ring"));
+	CHECK(dapxc_srq_resize(srq, 5) == 0);
+	fake_last(DAPX_SRQ_RESIZE, &resize, sizeof(resize));
+	CHECK(resize.srq == dapxc_srq_handle(srq) && resize.depth == 5);
+	CHECK(dapxc_srq_post_recv(srq, 25, segments, 1, 0) == 0);
 	CHECK(dapxc_srq_set_limit(srq, 3) == 0);
 	fake_last(DAPX_SRQ_MODIFY, &modify, sizeof(modify));
 	CHECK(modify.srq == dapxc_srq_handle(srq) && modify.limit == 3);
@@ -388,6 +395,7 @@ static void endpoints(void)
 	struct dapx_qp_attr step = { .state = DAPX_QP_RTS, .sq_psn = 9 };
 	struct dapx_ep_create create;
 	struct dapx_ep_modify modify;
+	struct dapx_ep_resize resize;
 	struct dapx_ep_attr attr = sizes;
 	struct dapx_recv_wr wr;
 	struct dapxc_srq *srq;
@@ -439,6 +447,16 @@ static void endpoints(void)
 	ep = dapxc_ep_create(pd, evd, evd, evd, srq, &attr, 0);
 	fake_last(DAPX_EP_CREATE, &create, sizeof(create));
 	CHECK(create.srq == dapxc_srq_handle(srq));
+	CHECK(dapxc_ep_resize(ep, &sizes, NULL) == 0);
+	fake_last(DAPX_EP_RESIZE, &resize, sizeof(resize));
+	CHECK(resize.ep == dapxc_ep_handle(ep) && resize.srq == 0);
+	CHECK(!memcmp(&resize.attr, &sizes, sizeof(sizes)));
+	CHECK(dapxc_ep_qp_num(ep) == 19);
+	CHECK(dapxc_ep_post_recv(ep, 32, &segment, 1, 0) == 0);
+	CHECK(dapxc_ep_resize(ep, &sizes, srq) == 0);
+	fake_last(DAPX_EP_RESIZE, &resize, sizeof(resize));
+	CHECK(resize.srq == dapxc_srq_handle(srq) && resize.attr.recv_depth == 0);
+	CHECK(dapxc_ep_post_recv(ep, 33, &segment, 1, 0) == EINVAL);
 	CHECK(dapxc_ep_free(ep) == 0);
 	CHECK(dapxc_srq_free(srq) == 0);
 	fake_fail_next(DAPX_EP_CREATE, ENOMEM);

@@ -13,14 +13,25 @@
 
 namespace dapx {
 
-Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const EndpointOptions& options,
-                                  const Srq* srq) noexcept
+namespace {
+
+/// With an SRQ it has no receives of its own.
+EndpointOptions sizes_with(const EndpointOptions& options, const Srq* srq) noexcept
 {
     EndpointOptions sizes = options;
     if (srq != nullptr) {
         sizes.recv_depth = 0;
         sizes.max_recv_sge = 0;
     }
+    return sizes;
+}
+
+} // namespace
+
+Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const EndpointOptions& options,
+                                  const Srq* srq) noexcept
+{
+    const EndpointOptions sizes = sizes_with(options, srq);
     const auto made = issue_create(pd, evds, sizes, 0, srq, nullptr);
     if (!made)
         return std::unexpected(made.error());
@@ -30,6 +41,11 @@ Result<Endpoint> Endpoint::create(const Pd& pd, const Evds& evds, const Endpoint
         !done)
         return std::unexpected(std::move(done).error());
     return endpoint;
+}
+
+Result<void> Endpoint::resize(const EndpointOptions& options, const Srq* srq) noexcept
+{
+    return issue_resize(sizes_with(options, srq), srq);
 }
 
 Result<Endpoint> Endpoint::adopt(const Context& context, std::uint32_t handle) noexcept

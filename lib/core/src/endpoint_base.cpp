@@ -81,7 +81,8 @@ Result<::dapx_ep_create> EndpointBase::issue_create(const Pd& pd, const Evds& ev
 }
 
 Result<void> EndpointBase::map(const ::dapx_ring_layout& send, const ::dapx_ring_layout& recv,
-                               std::uint32_t state_off, const EndpointOptions& options) noexcept
+                               std::uint32_t state_off, const EndpointOptions& options,
+                               detail::Mapping&& place) noexcept
 {
     const std::size_t send_entry =
         sizeof(::dapx_send_wr) +
@@ -97,21 +98,62 @@ Result<void> EndpointBase::map(const ::dapx_ring_layout& send, const ::dapx_ring
         if (auto done = detail::check_layout(both, recv_entry); !done)
             return done;
     }
-    auto mapping = detail::Mapping::create(fd(), send.mmap_offset, send.mmap_size);
+    auto mapping =
+        detail::Mapping::create_at(std::move(place), fd(), send.mmap_offset, send.mmap_size);
     if (!mapping)
         return std::unexpected(std::move(mapping).error());
     std::byte* base = mapping->base();
     const detail::Owner owner = mapping->owner();
+    use_rings(detail::WorkRing(base, send, owner),
+              recv.depth != 0 ? detail::WorkRing(base, recv, owner) : detail::WorkRing(),
+              options.max_recv_sge);
     mapping_ = std::move(*mapping);
-    send_ring_ = detail::WorkRing(base, send, owner);
-    if (recv.depth != 0)
-        recv_queue_ = detail::ReceiveQueue(detail::WorkRing(base, recv, owner), fd(), handle(),
-                                           options.max_recv_sge);
     state_ = reinterpret_cast<const std::uint32_t*>(base + state_off);
     fd_ = fd();
     max_send_sge_ = options.max_send_sge;
     max_inline_ = options.max_inline;
     return {};
+}
+
+void EndpointBase::use_rings(detail::WorkRing send, detail::WorkRing recv,
+                             std::uint32_t max_recv_sge) noexcept
+{
+    send.count_on(send_ring_);
+    recv.count_on(recv_queue_.ring());
+    send_ring_ = send;
+    recv_queue_ = detail::ReceiveQueue(recv, fd(), handle(), max_recv_sge);
+}
+
+Result<void> EndpointBase::issue_resize(const EndpointOptions& options, const Srq* srq) noexcept
+{
+    if (auto same =
+            detail::check_one_context("DAPX_EP_RESIZE", "cannot resize the endpoint", *this, {srq});
+        !same)
+        return same;
+    ::dapx_ep_resize argument{};
+    argument.ep = handle();
+    argument.srq = handle_of(srq);
+    argument.attr = detail::to_abi(options);
+    // Addresses first: once the module has switched, the old rings are dead. More than it takes.
+    constexpr std::uint64_t control = 4096;
+    constexpr std::uint64_t line = 64;
+    const std::uint64_t payload =
+        std::max<std::uint64_t>(options.max_send_sge * sizeof(::dapx_sge), options.max_inline);
+    auto place = detail::Mapping::reserve(
+        detail::mapping_size(control, options.send_depth, sizeof(::dapx_send_wr) + payload + line) +
+        detail::mapping_size(control, options.recv_depth,
+                             sizeof(::dapx_recv_wr) + options.max_recv_sge * sizeof(::dapx_sge) +
+                                 line));
+    if (!place)
+        return std::unexpected(std::move(place).error());
+    if (auto done = detail::command(fd(), argument, "cannot resize the endpoint"); !done)
+        return done;
+    qp_num_ = argument.out_qp_num;
+    auto done = map(argument.out_send_ring, argument.out_recv_ring, argument.out_state_off, options,
+                    std::move(*place));
+    if (!done)
+        use_rings({}, {}, 0);
+    return done;
 }
 
 Result<EndpointInfo> EndpointBase::query() const noexcept

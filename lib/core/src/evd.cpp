@@ -7,25 +7,9 @@
 
 #include <dapx/detail/receive_queue.hpp>
 
-#include <bit>
 #include <cerrno>
 
-#include <unistd.h>
-
 namespace dapx {
-
-namespace {
-
-/// Bytes of a ring of @p depth events, as the module makes them.
-std::size_t ring_size(std::uint32_t entries_off, std::uint32_t depth) noexcept
-{
-    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    const std::uint64_t size =
-        entries_off + std::bit_ceil(std::uint64_t{depth}) * sizeof(::dapx_event);
-    return (size + page - 1) / page * page;
-}
-
-} // namespace
 
 Result<Evd> Evd::create(const Context& context, const Options& options) noexcept
 {
@@ -117,11 +101,13 @@ Result<void> Evd::resize(std::uint32_t depth) noexcept
     argument.evd = handle();
     argument.depth = depth;
     // Addresses first: once the module has switched, events go to the new ring.
-    auto place = detail::Mapping::reserve(ring_size(entries_off_, depth));
+    auto place =
+        detail::Mapping::reserve(detail::mapping_size(entries_off_, depth, sizeof(::dapx_event)));
     if (!place)
         return std::unexpected(std::move(place).error());
-    if (auto done = detail::command(fd(), argument, "cannot resize the event dispatcher"); !done)
-        return done;
+    if (const int error = detail::command(fd(), argument); error != 0)
+        return std::unexpected(
+            detail::explain_resize(error, "DAPX_EVD_RESIZE", "the event dispatcher"));
     auto done = map(argument.out_ring, std::move(*place));
     if (!done)
         ring_.abandon();

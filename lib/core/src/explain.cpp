@@ -309,6 +309,18 @@ try {
     return without_text(code);
 }
 
+Error explain_resize(int code, const char* call, const char* what) noexcept
+try {
+    const std::string text = std::string("cannot resize ") + what + ": ";
+    if (code == EBUSY)
+        return Error(code, call,
+                     text + "more waits in its ring than the new one holds; take it out first, or "
+                            "ask for more");
+    return Error(code, call, text + cause(code));
+} catch (const std::bad_alloc&) {
+    return without_text(code);
+}
+
 Error explain_xrc_qp(int code, const char* call, const char* attempt, std::uint32_t qp_num) noexcept
 try {
     const std::string_view command = call;

@@ -65,6 +65,9 @@ inline constexpr const char* no_memory_for_text = "out of memory";
 /// Why DAPX_SRQ_MODIFY failed.
 [[nodiscard]] Error explain_srq_limit(int code) noexcept;
 
+/// Why the ring of @p what could not be replaced.
+[[nodiscard]] Error explain_resize(int code, const char* call, const char* what) noexcept;
+
 /// Why a command on receive queue pair @p qp_num failed.
 [[nodiscard]] Error explain_xrc_qp(int code, const char* call, const char* attempt,
                                    std::uint32_t qp_num) noexcept;

@@ -49,6 +49,8 @@ DAPX_COMMAND(dapx_ep_connect, DAPX_EP_CONNECT, true);
 DAPX_COMMAND(dapx_ep_accept, DAPX_EP_ACCEPT, true);
 DAPX_COMMAND(dapx_ep_disconnect, DAPX_EP_DISCONNECT, true);
 DAPX_COMMAND(dapx_ep_reset, DAPX_EP_RESET, true);
+DAPX_COMMAND(dapx_ep_resize, DAPX_EP_RESIZE, true);
+DAPX_COMMAND(dapx_srq_resize, DAPX_SRQ_RESIZE, true);
 DAPX_COMMAND(dapx_cm_create, DAPX_CM_CREATE, true);
 DAPX_COMMAND(dapx_cm_bind, DAPX_CM_BIND, true);
 DAPX_COMMAND(dapx_cm_listen, DAPX_CM_LISTEN, true);

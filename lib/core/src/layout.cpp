@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include <unistd.h>
+
 namespace dapx::detail {
 
 Result<void> check_layout(const ::dapx_ring_layout& layout, std::size_t entry_size) noexcept
@@ -23,6 +25,14 @@ Result<void> check_layout(const ::dapx_ring_layout& layout, std::size_t entry_si
         std::has_single_bit(layout.depth) && end <= layout.mmap_size)
         return {};
     return std::unexpected(explain_layout());
+}
+
+std::size_t mapping_size(std::uint64_t entries_off, std::uint32_t depth,
+                         std::uint64_t stride) noexcept
+{
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t size = entries_off + std::bit_ceil(std::uint64_t{depth}) * stride;
+    return (size + page - 1) / page * page;
 }
 
 } // namespace dapx::detail

@@ -42,18 +42,50 @@ Result<Srq> Srq::create(const Pd& pd, const Options& options, const Evd* evd, co
         !done)
         return std::unexpected(std::move(done).error());
     Srq srq(device_of(context), argument.out_srq);
-    const ::dapx_ring_layout& layout = argument.out_ring;
-    const std::size_t entry = sizeof(::dapx_recv_wr) + options.max_sge * sizeof(::dapx_sge);
-    if (auto done = detail::check_layout(layout, entry); !done)
+    srq.max_sge_ = options.max_sge;
+    if (auto done = srq.map(argument.out_ring, {}); !done)
         return std::unexpected(std::move(done).error());
-    auto mapping = detail::Mapping::create(context.fd(), layout.mmap_offset, layout.mmap_size);
-    if (!mapping)
-        return std::unexpected(std::move(mapping).error());
-    srq.mapping_ = std::move(*mapping);
-    const detail::WorkRing ring(srq.mapping_.base(), layout, srq.mapping_.owner());
-    srq.queue_ = detail::ReceiveQueue(ring, context.fd(), srq.handle(), options.max_sge);
     srq.number_ = argument.out_srq_num;
     return srq;
+}
+
+Result<void> Srq::map(const ::dapx_ring_layout& layout, detail::Mapping&& place) noexcept
+{
+    const std::size_t entry = sizeof(::dapx_recv_wr) + max_sge_ * sizeof(::dapx_sge);
+    if (auto done = detail::check_layout(layout, entry); !done)
+        return done;
+    auto mapping =
+        detail::Mapping::create_at(std::move(place), fd(), layout.mmap_offset, layout.mmap_size);
+    if (!mapping)
+        return std::unexpected(std::move(mapping).error());
+    detail::WorkRing ring(mapping->base(), layout, mapping->owner());
+    ring.count_on(queue_.ring());
+    queue_ = detail::ReceiveQueue(ring, fd(), handle(), max_sge_);
+    mapping_ = std::move(*mapping);
+    entries_off_ = layout.entries_off;
+    stride_ = layout.stride;
+    return {};
+}
+
+Result<void> Srq::resize(std::uint32_t depth) noexcept
+{
+    ::dapx_srq_resize argument{};
+    argument.srq = handle();
+    argument.depth = depth;
+    // Addresses first: once the module has switched, it takes receives from the new ring.
+    auto place = detail::Mapping::reserve(detail::mapping_size(entries_off_, depth, stride_));
+    if (!place)
+        return std::unexpected(std::move(place).error());
+    if (const int error = detail::command(fd(), argument); error != 0)
+        return std::unexpected(
+            detail::explain_resize(error, "DAPX_SRQ_RESIZE", "the shared receive queue"));
+    auto done = map(argument.out_ring, std::move(*place));
+    if (!done) {
+        detail::WorkRing none;
+        none.count_on(queue_.ring());
+        queue_ = detail::ReceiveQueue(none, fd(), handle(), max_sge_);
+    }
+    return done;
 }
 
 Result<void> Srq::set_limit(std::uint32_t receives) noexcept

@@ -284,6 +284,98 @@ TEST_F(EndpointTest, ResetFollowsTheModule)
     EXPECT_EQ(take().wr_id, 10U);
 }
 
+TEST_F(EndpointTest, OtherSizes)
+{
+    const Segment segment{1, 8, 0x1000};
+    ASSERT_EQ(endpoint.post_send(1, segment), PostResult::ok);
+    const std::uint64_t posted = endpoint.sends_posted();
+    const std::uint64_t doorbells = endpoint.send_doorbells();
+    ASSERT_TRUE(endpoint.resize({.send_depth = 9, .recv_depth = 0, .max_inline = 0}));
+    EXPECT_EQ(endpoint.qp_num(), 19U);
+    EXPECT_EQ(endpoint.send_depth(), 16U);
+    EXPECT_EQ(endpoint.recv_depth(), 0U);
+    EXPECT_EQ(endpoint.post_recv(1, segment), PostResult::bad_request);
+    module.set_state(endpoint.handle(), DAPX_EP_CONNECTED);
+    for (std::uint64_t i = 0; i < 16; ++i)
+        ASSERT_EQ(endpoint.post_send(i, segment), PostResult::ok);
+    EXPECT_EQ(endpoint.post_send(16, segment), PostResult::full);
+    EXPECT_EQ(endpoint.sends_posted(), posted + 16) << "since the endpoint was made";
+    EXPECT_EQ(endpoint.send_doorbells(), doorbells + 16);
+    EXPECT_EQ(endpoint.post_send_inline(17, std::as_bytes(std::span(&segment, 1))),
+              PostResult::bad_request);
+}
+
+TEST_F(EndpointTest, OtherSizesWithAnSrq)
+{
+    Srq srq = Srq::create(pd, {.depth = 2, .max_sge = 1}).value();
+    ASSERT_TRUE(endpoint.resize({}, &srq));
+    const auto argument = module.last<dapx_ep_resize>(DAPX_EP_RESIZE);
+    EXPECT_EQ(argument.ep, endpoint.handle());
+    EXPECT_EQ(argument.srq, srq.handle());
+    EXPECT_EQ(argument.attr.recv_depth, 0U);
+    EXPECT_EQ(argument.attr.max_recv_sge, 0U);
+    EXPECT_EQ(endpoint.recv_depth(), 0U);
+}
+
+TEST_F(EndpointTest, NewRingsThatCannotBeMapped)
+{
+    const Segment segment{1, 8, 0x1000};
+    module.fail_mmap(0, ENOMEM);
+    EXPECT_EQ(endpoint.resize({.send_depth = 32}).error().code(), ENOMEM);
+    EXPECT_EQ(module.count(DAPX_EP_RESIZE), 0U);
+    EXPECT_EQ(endpoint.post_send(1, segment), PostResult::ok);
+    module.fail_mmap(1, ENOMEM);
+    EXPECT_EQ(endpoint.resize({.send_depth = 32}).error().code(), ENOMEM);
+    EXPECT_EQ(endpoint.send_depth(), 0U);
+    EXPECT_EQ(endpoint.post_send(2, segment), PostResult::bad_request);
+    EXPECT_EQ(endpoint.post_recv(2, segment), PostResult::bad_request);
+    ASSERT_TRUE(endpoint.resize({.send_depth = 8}));
+    module.set_state(endpoint.handle(), DAPX_EP_CONNECTED);
+    EXPECT_EQ(endpoint.post_send(3, segment), PostResult::ok);
+}
+
+TEST_F(EndpointTest, SharedReceivesInAnotherRing)
+{
+    Srq srq = Srq::create(pd, {.depth = 2, .max_sge = 1}).value();
+    const Segment segment{1, 8, 0x1000};
+    ASSERT_EQ(srq.post_recv(1, segment), PostResult::ok);
+    ASSERT_EQ(srq.post_recv(2, segment), PostResult::ok);
+    const auto refused = srq.resize(1);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), EBUSY);
+    EXPECT_EQ(refused.error().message(),
+              "cannot resize the shared receive queue: more waits in its ring than the new one "
+              "holds; take it out first, or ask for more");
+    ASSERT_TRUE(srq.resize(3));
+    EXPECT_EQ(srq.depth(), 4U);
+    ASSERT_EQ(srq.post_recv(3, segment), PostResult::ok);
+    ASSERT_EQ(srq.post_recv(4, segment), PostResult::ok);
+    EXPECT_EQ(srq.post_recv(5, segment), PostResult::full);
+    EXPECT_EQ(srq.doorbells(), 4U);
+    const auto& ring = module.recv_ring(srq.handle());
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        dapx_recv_wr wr;
+        std::memcpy(&wr, ring.entry(*ring.head() + i), sizeof(wr));
+        EXPECT_EQ(wr.wr_id, i + 1U);
+    }
+}
+
+TEST_F(EndpointTest, SharedReceivesWhoseNewRingCannotBeMapped)
+{
+    Srq srq = Srq::create(pd, {.depth = 2, .max_sge = 1}).value();
+    const Segment segment{1, 8, 0x1000};
+    module.fail_mmap(0, ENOMEM);
+    EXPECT_EQ(srq.resize(8).error().code(), ENOMEM);
+    EXPECT_EQ(module.count(DAPX_SRQ_RESIZE), 0U);
+    EXPECT_EQ(srq.post_recv(1, segment), PostResult::ok);
+    module.fail_mmap(1, ENOMEM);
+    EXPECT_EQ(srq.resize(8).error().code(), ENOMEM);
+    EXPECT_EQ(srq.depth(), 0U);
+    EXPECT_EQ(srq.post_recv(2, segment), PostResult::bad_request);
+    ASSERT_TRUE(srq.resize(8));
+    EXPECT_EQ(srq.post_recv(3, segment), PostResult::ok);
+}
+
 TEST_F(EndpointTest, SharedReceives)
 {
     Srq srq = Srq::create(pd, {.depth = 2, .max_sge = 1}).value();

@@ -214,6 +214,12 @@ int FakeModule::run(unsigned long request, void* argument)
     }
     case DAPX_EP_CREATE:
         return create_ep(as<dapx_ep_create>(argument));
+    case DAPX_SRQ_RESIZE:
+        return resize_srq(as<dapx_srq_resize>(argument));
+    case DAPX_EP_RESIZE:
+        make_rings(as<dapx_ep_resize>(argument).ep, as<dapx_ep_resize>(argument));
+        as<dapx_ep_resize>(argument).out_qp_num = 19;
+        return 0;
     case DAPX_EP_RESET: {
         auto& reset = as<dapx_ep_reset>(argument);
         for (const int which : {0, 1})
@@ -377,7 +383,34 @@ int FakeModule::resize_evd(dapx_evd_resize& argument)
     return 0;
 }
 
+int FakeModule::resize_srq(dapx_srq_resize& argument)
+{
+    const Ring old = recv_ring(argument.srq);
+    const std::uint32_t depth = std::bit_ceil(argument.depth);
+    if (*old.tail() - *old.head() > depth)
+        return EBUSY;
+    const std::uint32_t size = ring_head + depth * old.layout.stride;
+    const std::size_t offset = map_pages(size);
+    argument.out_ring = lay_out(offset, size, 0, depth, old.layout.stride);
+    const Ring ring{memory_ + offset, argument.out_ring};
+    *ring.head() = *old.head();
+    *ring.tail() = *old.tail();
+    for (std::uint32_t i = *old.head(); i != *old.tail(); ++i)
+        std::memcpy(ring.entry(i), old.entry(i), old.layout.stride);
+    *old.flags() |= DAPX_RING_DEAD;
+    rings_[{argument.srq, 1}] = ring;
+    return 0;
+}
+
 int FakeModule::create_ep(dapx_ep_create& argument)
+{
+    argument.out_ep = add(DAPX_OBJECT_EP);
+    argument.out_qp_num = 17;
+    make_rings(argument.out_ep, argument);
+    return 0;
+}
+
+template <class Argument> void FakeModule::make_rings(std::uint32_t ep, Argument& argument)
 {
     const dapx_ep_attr& attr = argument.attr;
     const auto send_stride = static_cast<std::uint32_t>(
@@ -391,20 +424,18 @@ int FakeModule::create_ep(dapx_ep_create& argument)
     const std::uint32_t state_offset = recv_offset + ring_head + recv_depth * recv_stride;
     const std::uint32_t size = state_offset + 64;
     const std::size_t offset = map_pages(size);
-    argument.out_ep = add(DAPX_OBJECT_EP);
-    argument.out_qp_num = 17;
     argument.out_state_off = state_offset;
     argument.out_send_ring = lay_out(offset, size, 0, send_depth, send_stride);
     argument.out_recv_ring = {};
-    state_offsets_[argument.out_ep] = state_offset;
-    rings_[{argument.out_ep, 0}] = {memory_ + offset, argument.out_send_ring};
-    const Ring& send = send_ring(argument.out_ep);
+    state_offsets_[ep] = state_offset;
+    rings_[{ep, 0}] = {memory_ + offset, argument.out_send_ring};
+    const Ring& send = send_ring(ep);
     *send.head() = *send.tail() = first_index;
+    rings_.erase({ep, 1});
     if (recv_depth != 0) {
         argument.out_recv_ring = lay_out(offset, size, recv_offset, recv_depth, recv_stride);
-        rings_[{argument.out_ep, 1}] = {memory_ + offset, argument.out_recv_ring};
+        rings_[{ep, 1}] = {memory_ + offset, argument.out_recv_ring};
     }
-    return 0;
 }
 
 } // namespace dapx::test

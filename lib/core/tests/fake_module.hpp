@@ -128,7 +128,10 @@ private:
     [[nodiscard]] int find_xrc_qp(std::uint32_t qp_num) const;
     int create_evd(dapx_evd_create& argument);
     int resize_evd(dapx_evd_resize& argument);
+    int resize_srq(dapx_srq_resize& argument);
     int create_ep(dapx_ep_create& argument);
+    /// Gives an endpoint new rings: for dapx_ep_create or dapx_ep_resize.
+    template <class Argument> void make_rings(std::uint32_t ep, Argument& argument);
 
     int owner_ = 0;
     std::size_t mmaps_until_error_ = 0;

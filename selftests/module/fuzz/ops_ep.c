@@ -41,6 +41,17 @@ void op_srq_limit(struct actor *me, const __u8 *arg)
 	_test_cmd_srq_modify(me->side->host.fd, &cmd);
 }
 
+void op_srq_resize(struct actor *me, const __u8 *arg)
+{
+	struct srq *srq = &me->side->srq[arg[0] % SRQS];
+	struct dapx_srq_resize cmd = { .srq = srq->handle, .depth = 1 << arg[1] % 8 };
+	struct ring ring;
+
+	if (!_test_cmd_srq_resize(me->side->host.fd, &cmd) &&
+	    !ring_map(me->side->host.fd, &cmd.out_ring, &ring))
+		srq->ring = ring;
+}
+
 /* ---- endpoints ---- */
 
 void op_ep_make(struct actor *me, const __u8 *arg)
@@ -90,6 +101,27 @@ void op_ep_modify(struct actor *me, const __u8 *arg)
 	};
 
 	_test_cmd_ep_modify(me->side->host.fd, &cmd);
+}
+
+void op_ep_resize(struct actor *me, const __u8 *arg)
+{
+	struct ep *ep = some_ep(me, arg[0]), resized;
+	struct dapx_ep_resize cmd = { .ep = ep->handle };
+	struct dapx_ep_create usual;
+
+	ep_usual(&me->side->host, &usual);
+	cmd.attr = usual.attr;
+	cmd.attr.send_depth = 1 << arg[1] % 6;
+	cmd.attr.recv_depth = 1 << arg[2] % 8;
+	if (arg[3] % 4 == 3) {
+		cmd.srq = me->side->srq[arg[3] / 4 % SRQS].handle;
+		cmd.attr.recv_depth = 0;
+	}
+	if (arg[4] % 2)
+		cmd.attr.flags |= DAPX_EP_SOLICITED;
+	if (!_test_cmd_ep_resize(me->side->host.fd, &cmd) &&
+	    !ep_adopt(&me->side->host, cmd.ep, &resized))
+		*ep = resized;
 }
 
 void op_ep_step(struct actor *me, const __u8 *arg)

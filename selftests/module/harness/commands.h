@@ -83,3 +83,7 @@ DAPX_COMMAND(xrc_qp_query, XRC_QP_QUERY,
 DAPX_COMMAND(mr_modify, MR_MODIFY)
 DAPX_COMMAND(cm_take, CM_TAKE)
 DAPX_COMMAND(cm_modify, CM_MODIFY)
+DAPX_COMMAND(srq_resize, SRQ_RESIZE, OUTPUT(out_ring))
+DAPX_COMMAND(ep_resize, EP_RESIZE,
+	     OUTPUT(out_qp_num) OUTPUT(out_state_off) OUTPUT(out_send_ring)
+	     OUTPUT(out_recv_ring))

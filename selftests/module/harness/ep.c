@@ -59,6 +59,19 @@ int ep_make(struct host *host, struct dapx_ep_create *cmd, struct ep *ep)
 		      cmd->out_state_off);
 }
 
+int ep_resize(struct ep *ep, const struct dapx_ep_attr *attr, __u32 srq)
+{
+	struct dapx_ep_resize cmd = { .ep = ep->handle, .srq = srq, .attr = *attr };
+
+	if (_test_cmd_ep_resize(ep->host->fd, &cmd))
+		return because("DAPX_EP_RESIZE: %m");
+	ep_forget(ep);
+	ep->qp_num = cmd.out_qp_num;
+	ep->attr = cmd.attr;
+	return ep_map(ep, &cmd.out_send_ring, &cmd.out_recv_ring,
+		      cmd.out_state_off);
+}
+
 int ep_create(struct host *host, struct ep *ep)
 {
 	struct dapx_ep_create cmd;

@@ -23,6 +23,8 @@ struct ep {
 /* Fills in what a usual endpoint has; change it before ep_make(). */
 void ep_usual(const struct host *host, struct dapx_ep_create *cmd);
 int ep_make(struct host *host, struct dapx_ep_create *cmd, struct ep *ep);
+/* Maps the new rings, and unmaps the old ones. @srq: 0 for none. */
+int ep_resize(struct ep *ep, const struct dapx_ep_attr *attr, __u32 srq);
 /* Usual endpoint. */
 int ep_create(struct host *host, struct ep *ep);
 /* Maps the rings of an endpoint that a listener made. */

@@ -14,6 +14,17 @@ int srq_make(struct host *host, __u32 depth, __u32 max_sge, struct srq *srq)
 	return ring_map(host->fd, &cmd.out_ring, &srq->ring);
 }
 
+/* Maps the new ring, and unmaps the old one. */
+int srq_resize(struct srq *srq, __u32 depth)
+{
+	struct dapx_srq_resize cmd = { .srq = srq->handle, .depth = depth };
+
+	if (_test_cmd_srq_resize(srq->host->fd, &cmd))
+		return because("DAPX_SRQ_RESIZE: %m");
+	ring_unmap(&srq->ring);
+	return ring_map(srq->host->fd, &cmd.out_ring, &srq->ring);
+}
+
 int srq_recv(struct srq *srq, __u64 wr_id, __u32 offset, __u32 length)
 {
 	struct {

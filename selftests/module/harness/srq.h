@@ -14,6 +14,7 @@ struct srq {
 };
 
 int srq_make(struct host *host, __u32 depth, __u32 max_sge, struct srq *srq);
+int srq_resize(struct srq *srq, __u32 depth);
 int srq_recv(struct srq *srq, __u64 wr_id, __u32 offset, __u32 length);
 
 #endif /* DAPX_HARNESS_SRQ_H */

@@ -213,6 +213,12 @@ DAPXC_API int dapxc_srq_post_recv(struct dapxc_srq *srq, uint64_t wr_id,
 /* Shows the module what was posted with DAPXC_POST_LATER. */
 DAPXC_API int dapxc_srq_submit(struct dapxc_srq *srq);
 
+/*
+ * DAPX_SRQ_RESIZE. EBUSY: more receives than that wait. ENOMEM: nothing changed; or, if
+ * posting says EINVAL then, the new ring could not be mapped, and has to be resized once
+ * more. Nobody posts meanwhile.
+ */
+DAPXC_API int dapxc_srq_resize(struct dapxc_srq *srq, uint32_t depth);
 /* DAPX_SRQ_MODIFY. EBADFD: it has no EVD. EINVAL: more than its depth. */
 DAPXC_API int dapxc_srq_set_limit(struct dapxc_srq *srq, uint32_t receives);
 DAPXC_API int dapxc_srq_query(const struct dapxc_srq *srq, struct dapx_srq_query *query);
@@ -300,6 +306,13 @@ DAPXC_API int dapxc_ep_post_recv(struct dapxc_ep *ep, uint64_t wr_id,
 				 uint32_t flags);
 DAPXC_API int dapxc_ep_submit_recv(struct dapxc_ep *ep);
 
+/*
+ * DAPX_EP_RESIZE: other sizes for an endpoint that is not connected, and to which nothing is
+ * posted. @srq: a plain one, or NULL. EBADFD: it is, or something is. EOPNOTSUPP: one of XRC.
+ * ENOMEM: as of dapxc_srq_resize(). Nobody posts meanwhile.
+ */
+DAPXC_API int dapxc_ep_resize(struct dapxc_ep *ep, const struct dapx_ep_attr *attr,
+			      const struct dapxc_srq *srq);
 /* Connects it by exchange of numbers: DAPX_QP_INIT, DAPX_QP_RTR, DAPX_QP_RTS. */
 DAPXC_API int dapxc_ep_modify_qp(struct dapxc_ep *ep, const struct dapx_qp_attr *step);
 

@@ -47,6 +47,16 @@ public:
     [[nodiscard]] static Result<Endpoint> adopt(const Context& context,
                                                 std::uint32_t handle) noexcept;
 
+    /// Gives it other sizes, and with @p srq receives from there, before it is connected and while
+    /// nothing is posted. EndpointOptions::user_data stays as it is. The queue pair has another
+    /// number.
+    /// Errors: EBADFD (state, or something was posted), EINVAL (also receives without an EVD for
+    /// them), EDQUOT, ENOMEM, EIO; nothing changed then, unless send_depth() is 0: the new rings were
+    /// made and could not be mapped, and nothing can be posted until another resize() succeeds.
+    /// Thread safety: no other function meanwhile. Source: DAPX_EP_RESIZE.
+    [[nodiscard]] Result<void> resize(const EndpointOptions& options,
+                                      const Srq* srq = nullptr) noexcept;
+
     /// Posts a receive: the next message goes into the segments, at most max_recv_sge. Allowed in
     /// any state. PostResult::bad_request on an endpoint without a receive ring.
     /// Source: struct dapx_recv_wr.

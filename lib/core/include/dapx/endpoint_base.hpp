@@ -243,8 +243,11 @@ protected:
                                                                std::uint32_t flags, const Srq* srq,
                                                                const XrcDomain* domain) noexcept;
     [[nodiscard]] Result<void> map(const ::dapx_ring_layout& send, const ::dapx_ring_layout& recv,
-                                   std::uint32_t state_off,
-                                   const EndpointOptions& options) noexcept;
+                                   std::uint32_t state_off, const EndpointOptions& options,
+                                   detail::Mapping&& place = {}) noexcept;
+    /// DAPX_EP_RESIZE.
+    [[nodiscard]] Result<void> issue_resize(const EndpointOptions& options,
+                                            const Srq* srq) noexcept;
 
     // For Poster.
     PostResult post(const detail::Request& request, std::span<const Segment> segments,
@@ -272,6 +275,10 @@ protected:
     detail::ReceiveQueue recv_queue_; ///< empty without receives
 
 private:
+    /// In place of those that it has, whose counts go on.
+    void use_rings(detail::WorkRing send, detail::WorkRing recv,
+                   std::uint32_t max_recv_sge) noexcept;
+
     /// An entry to write, or nullptr: then @p why says why.
     [[nodiscard]] std::byte* claim(PostResult& why) noexcept
     {
@@ -283,7 +290,9 @@ private:
         }
         std::byte* entry = send_ring_.claim();
         if (entry == nullptr) [[unlikely]]
-            why = detail::explain_full(send_ring_, fd_, number_, DAPX_DOORBELL_SEND);
+            why = send_ring_.depth() == 0
+                      ? PostResult::bad_request
+                      : detail::explain_full(send_ring_, fd_, number_, DAPX_DOORBELL_SEND);
         return entry;
     }
 

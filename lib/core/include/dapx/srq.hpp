@@ -81,6 +81,14 @@ public:
     /// Errors: EBADFD (it has no EVD), EINVAL, EIO. Source: DAPX_SRQ_MODIFY.
     [[nodiscard]] Result<void> set_limit(std::uint32_t receives) noexcept;
 
+    /// Replaces the ring by one of @p depth receives (rounded up); those that wait stay. What the
+    /// device does not take is in the ring, so a plain queue may have more than it was made for.
+    /// Errors: EBUSY (more than that wait, or set_limit() asked for more), EINVAL, ENOMEM; nothing
+    /// changed then, unless depth() is 0: the new ring was made and could not be mapped, and nothing
+    /// can be posted until another resize() succeeds.
+    /// Thread safety: the poster. Source: DAPX_SRQ_RESIZE.
+    [[nodiscard]] Result<void> resize(std::uint32_t depth) noexcept;
+
     /// Errors: ENOENT, EIO. Source: DAPX_SRQ_QUERY.
     [[nodiscard]] Result<SrqInfo> query() const noexcept;
 
@@ -106,9 +114,14 @@ private:
 
     [[nodiscard]] static Result<Srq> create(const Pd& pd, const Options& options, const Evd* evd,
                                             const Evd* async, const XrcDomain* domain) noexcept;
+    [[nodiscard]] Result<void> map(const ::dapx_ring_layout& layout,
+                                   detail::Mapping&& place) noexcept;
 
     detail::Mapping mapping_;
     detail::ReceiveQueue queue_;
+    std::uint32_t entries_off_ = 0;
+    std::uint32_t stride_ = 0;
+    std::uint32_t max_sge_ = 0;
     std::uint32_t number_ = 0;
 };
 

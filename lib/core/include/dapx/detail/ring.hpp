@@ -42,6 +42,12 @@ inline void store_relaxed(std::uint32_t* p, std::uint32_t value) noexcept
     __atomic_store_n(p, value, __ATOMIC_RELAXED);
 }
 
+/// The same for a count, which one thread writes.
+inline void store_relaxed(std::uint64_t* p, std::uint64_t value) noexcept
+{
+    __atomic_store_n(p, value, __ATOMIC_RELAXED);
+}
+
 /// Counts what other threads may ask for at any time: one thread adds, any reads.
 inline void count(std::uint64_t* p) noexcept
 {
@@ -168,6 +174,13 @@ public:
         head_seen_ = barrier::load_acquire(head_);
         next_ = barrier::load_relaxed(tail_);
         published_ = next_;
+    }
+
+    /// Goes on with the counts of @p before, which this ring replaces.
+    void count_on(const WorkRing& before) noexcept
+    {
+        barrier::store_relaxed(&doorbells_, before.doorbells());
+        barrier::store_relaxed(&staged_total_, before.posted());
     }
 
     /// Times that publish() asked for a doorbell, since the ring was made. Any thread.
