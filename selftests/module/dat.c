@@ -875,6 +875,91 @@ TEST_F(dat, provider_makes_the_endpoint)
 	EXPECT_EQ(5, event.event_data.dto_completion_event_data.user_cookie.as_64);
 }
 
+/* An endpoint that the provider made gets the sizes, or the SRQ, that its consumer wants. */
+TEST_F(dat, provider_makes_an_endpoint_for_an_srq)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
+	DAT_EP_PARAM param = {};
+	DAT_CR_PARAM request;
+	DAT_PSP_HANDLE psp;
+	DAT_SRQ_HANDLE srq;
+	DAT_EVENT event;
+	DAT_LMR_TRIPLET segment = part(&self->b, 0, 64);
+
+	if (!self->b.attr.max_srqs)
+		SKIP(return, "the device has no SRQs");
+	SUCCEEDS(dat_srq_create(self->b.ia, self->b.pz, &attr, &srq));
+	SUCCEEDS(dat_psp_create(self->b.ia, PORT, self->b.cr, DAT_PSP_PROVIDER_FLAG, &psp));
+	SUCCEEDS(connect_to(&self->a, self->a.ep, &self->b, PORT));
+	ASSERT_EQ(DAT_CONNECTION_REQUEST_EVENT, next(self->b.cr, &event));
+	SUCCEEDS(dat_cr_query(event.event_data.cr_arrival_event_data.cr_handle,
+			      DAT_CR_FIELD_ALL, &request));
+	param.srq_handle = srq;
+	/* It is of a PZ, and so has the endpoint to be. */
+	FAILS_AS(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ,
+		 dat_ep_modify(request.local_ep_handle, DAT_EP_FIELD_SRQ_HANDLE, &param));
+	param.pz_handle = self->b.pz;
+	param.recv_evd_handle = self->b.recv;
+	param.request_evd_handle = self->b.request;
+	param.connect_evd_handle = self->b.conn;
+	param.ep_attr.max_request_dtos = 4 * DEPTH;
+	SUCCEEDS(dat_ep_modify(request.local_ep_handle,
+			       DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+			       DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE |
+			       DAT_EP_FIELD_SRQ_HANDLE | DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
+			       &param));
+	SUCCEEDS(dat_ep_query(request.local_ep_handle, DAT_EP_FIELD_ALL, &param));
+	EXPECT_EQ(srq, param.srq_handle);
+	EXPECT_EQ(4 * DEPTH, param.ep_attr.max_request_dtos);
+	SUCCEEDS(dat_ep_free(self->b.ep));
+	self->b.ep = request.local_ep_handle;
+	FAILS_AS(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1, post_recv(&self->b, 5));
+	SUCCEEDS(dat_srq_post_recv(srq, 1, &segment, cookie_of(6)));
+	SUCCEEDS(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle,
+			       DAT_HANDLE_NULL, 0, NULL));
+	ASSERT_EQ(DAT_CONNECTION_EVENT_ESTABLISHED, next(self->b.conn, &event));
+	ASSERT_EQ(DAT_CONNECTION_EVENT_ESTABLISHED, next(self->a.conn, &event));
+	SUCCEEDS(post_send(&self->a, 16, 7, DAT_COMPLETION_DEFAULT_FLAG));
+	ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->b.recv, &event));
+	EXPECT_EQ(6, event.event_data.dto_completion_event_data.user_cookie.as_64);
+	FAILS(DAT_INVALID_STATE, dat_srq_free(srq));
+	SUCCEEDS(dat_ep_free(self->b.ep));
+	SUCCEEDS(dat_srq_free(srq));
+}
+
+TEST_F(dat, endpoint_gets_larger)
+{
+	DAT_EP_PARAM param = {};
+	DAT_EVENT event;
+	int i;
+
+	param.ep_attr.max_recv_dtos = 4 * DEPTH;
+	param.ep_attr.max_request_dtos = 4 * DEPTH;
+	SUCCEEDS(dat_ep_modify(self->b.ep,
+			       DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+			       DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+	for (i = 0; i < 4 * DEPTH; i++)
+		SUCCEEDS(post_recv(&self->b, i));
+	/* What is posted would be lost. */
+	param.ep_attr.max_recv_dtos = 8 * DEPTH;
+	FAILS_AS(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED,
+		 dat_ep_modify(self->b.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param));
+	SUCCEEDS(dat_ep_query(self->b.ep, DAT_EP_FIELD_ALL, &param));
+	EXPECT_EQ(4 * DEPTH, param.ep_attr.max_recv_dtos);
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+	for (i = 0; i < 4 * DEPTH; i++) {
+		SUCCEEDS(post_send(&self->a, 8, i, DAT_COMPLETION_DEFAULT_FLAG));
+		ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->a.request, &event));
+		ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->b.recv, &event));
+		EXPECT_EQ(i, event.event_data.dto_completion_event_data.user_cookie.as_64);
+	}
+	for (i = 0; i < 4 * DEPTH; i++) {
+		SUCCEEDS(post_recv(&self->a, i));
+		SUCCEEDS(post_send(&self->b, 8, i, DAT_COMPLETION_SUPPRESS_FLAG));
+		ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->a.recv, &event));
+	}
+}
+
 TEST_F(dat, requests_are_handed_off)
 {
 	DAT_PSP_HANDLE first, second;
@@ -1143,7 +1228,8 @@ TEST_F(dat, shared_receive_queues)
 	EXPECT_EQ(8, param.max_recv_dtos);
 	EXPECT_EQ(3, param.low_watermark);
 	FAILS(DAT_INVALID_PARAMETER, dat_srq_set_lw(srq, 9));
-	FAILS(DAT_MODEL_NOT_SUPPORTED, dat_srq_resize(srq, 1000));
+	FAILS_AS(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2, dat_srq_resize(srq, 2));
+	FAILS_AS(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2, dat_srq_resize(srq, 0x40000000));
 	/* What is read from or written to has a length, too. */
 	remote.segment_length = 63;
 	FAILS(DAT_LENGTH_ERROR,
@@ -1228,21 +1314,10 @@ TEST_F(dat, memory_is_in_step_with_the_device)
 /* What Documentation/dat.rst lists. */
 TEST_F(dat, calls_of_other_models)
 {
-	DAT_EP_PARAM change = {};
-	DAT_SRQ_HANDLE srq;
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
-
 	FAILS(DAT_MODEL_NOT_SUPPORTED, dat_ep_set_watermark(self->a.ep, 1, 2));
 	FAILS(DAT_MODEL_NOT_SUPPORTED,
 	      dat_ep_connect(self->a.ep, self->b.attr.ia_address_ptr, PORT, LATER, 0, NULL,
 			     DAT_QOS_LOW_LATENCY, DAT_CONNECT_DEFAULT_FLAG));
-	change.ep_attr.max_recv_dtos = 4 * DEPTH;
-	FAILS(DAT_MODEL_NOT_SUPPORTED,
-	      dat_ep_modify(self->a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &change));
-	if (self->a.attr.max_srqs) {
-		SUCCEEDS(dat_srq_create(self->a.ia, self->a.pz, &attr, &srq));
-		FAILS(DAT_MODEL_NOT_SUPPORTED, dat_srq_resize(srq, 64));
-	}
 #ifndef DAT_1_2
 	DAT_LMR_TRIPLET segment = part(&self->a, 0, 8);
 	DAT_RMR_TRIPLET remote = { .segment_length = 8 };
@@ -2189,8 +2264,8 @@ TEST_F(dat, registry_names_errors)
 /* --- no memory --------------------------------------------------------------- */
 
 /* Of this thread: how many more until one fails; 0: none does. */
-static _Thread_local unsigned int allocations_left;
-static _Thread_local bool allocation_failed;
+static __thread unsigned int allocations_left;
+static __thread bool allocation_failed;
 
 extern void *__libc_malloc(size_t size);
 

@@ -1622,6 +1622,43 @@ TEST_F(two, device_that_is_removed)
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 }
 
+/* Receives that wait stay where they are in order, and there is room for more. */
+TEST_F(two, an_srq_is_resized)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 2, .max_sge = 1 } };
+	struct ibv_srq_attr change = { .max_wr = 4 * DEPTH }, got;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+	struct ibv_wc wc;
+	int i;
+
+	srq = ibv_create_srq(self->b.pd, &attr);
+	ASSERT_NE(NULL, srq);
+	qp = make_qp(&self->b, IBV_QPT_RC, srq);
+	ASSERT_NE(NULL, qp);
+	ASSERT_EQ(0, ibv_destroy_qp(self->qa));
+	self->qa = make_qp(&self->a, IBV_QPT_RC, NULL);
+	ASSERT_NE(NULL, self->qa);
+	OK(to_rts(self->qa, &self->a, &self->b, qp->qp_num));
+	OK(to_rts(qp, &self->b, &self->a, self->qa->qp_num));
+	ASSERT_EQ(0, post_recv(NULL, srq, &self->b, 0));
+	ASSERT_EQ(0, ibv_modify_srq(srq, &change, IBV_SRQ_MAX_WR));
+	ASSERT_EQ(0, ibv_query_srq(srq, &got));
+	EXPECT_LE(4 * DEPTH, got.max_wr);
+	for (i = 1; i < 4 * DEPTH; i++)
+		ASSERT_EQ(0, post_recv(NULL, srq, &self->b, i));
+	for (i = 0; i < 4 * DEPTH; i++) {
+		ASSERT_EQ(0, post_send(self->qa, &self->a, i, 4, IBV_SEND_SIGNALED));
+		OK(next_wc(self->a.cq, &wc));
+		OK(next_wc(self->b.cq, &wc));
+		EXPECT_EQ(i, wc.wr_id);
+	}
+	change.max_wr = 0;
+	EXPECT_EQ(EINVAL, ibv_modify_srq(srq, &change, IBV_SRQ_MAX_WR));
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+}
+
 TEST_F(two, limit_event_of_a_shared_queue)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = DEPTH, .max_sge = 1 } };
@@ -1649,7 +1686,7 @@ TEST_F(two, limit_event_of_a_shared_queue)
 	ASSERT_EQ(0, ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT));
 	ASSERT_EQ(0, ibv_query_srq(srq, &got));
 	EXPECT_EQ(2, got.srq_limit);
-	EXPECT_EQ(EOPNOTSUPP, ibv_modify_srq(srq, &limit, IBV_SRQ_MAX_WR));
+	EXPECT_EQ(EINVAL, ibv_modify_srq(srq, &limit, IBV_SRQ_MAX_WR));
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, post_send(self->qa, &self->a, i, 4, 0));
 		OK(next_wc(self->b.cq, &wc));

@@ -133,7 +133,7 @@ core::EndpointOptions Ep::options_of(const DAT_EP_ATTR& attr) noexcept
 
 Ep::Ep(Slot& slot, Ia& ia, core::Endpoint endpoint, const Parts& parts, const DAT_EP_ATTR& attr)
     : Object(slot, ia), endpoint_(std::move(endpoint)), number_(endpoint_.handle()), pz_(parts.pz),
-      connect_(parts.connect), srq_(parts.srq), made_(attr),
+      connect_(parts.connect), srq_(parts.srq), has_srq_(parts.srq != nullptr), made_(attr),
       log_(static_cast<std::uint32_t>(attr.max_request_dtos))
 {
     use(parts.recv, parts.request, attr);
@@ -321,11 +321,10 @@ DAT_RETURN Ep::reset() noexcept
 
 DAT_RETURN Ep::modify(DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) noexcept
 {
-    constexpr DAT_EP_PARAM_MASK never = DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE |
-                                        DAT_EP_FIELD_COMM | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |
-                                        DAT_EP_FIELD_LOCAL_PORT_QUAL |
-                                        DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR |
-                                        DAT_EP_FIELD_REMOTE_PORT_QUAL | DAT_EP_FIELD_SRQ_HANDLE;
+    constexpr DAT_EP_PARAM_MASK never =
+        DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | DAT_EP_FIELD_COMM |
+        DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | DAT_EP_FIELD_LOCAL_PORT_QUAL |
+        DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR | DAT_EP_FIELD_REMOTE_PORT_QUAL;
     constexpr DAT_EP_PARAM_MASK sizes =
         DAT_EP_FIELD_EP_ATTR_ALL &
         ~(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR |
@@ -371,26 +370,54 @@ DAT_RETURN Ep::modify(DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) noexcep
               connect, changes.connect_evd))
         return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
 
+    Ref<Srq> srq;
+    if ((mask & DAT_EP_FIELD_SRQ_HANDLE) != 0 && param.srq_handle != DAT_HANDLE_NULL) {
+        srq = Ref<Srq>(param.srq_handle);
+        if (!srq || &srq->ia() != &ia() || srq->pz() != (pz ? pz.get() : pz_.get()))
+            return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+    }
+    Srq* const receives_from = (mask & DAT_EP_FIELD_SRQ_HANDLE) != 0 ? srq.get() : srq_.get();
+
     DAT_EP_ATTR attr = attr_;
     if ((mask & sizes) != 0) {
         merge(attr, mask, param.ep_attr);
         if (!check(ia(), attr))
             return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-        // The rings are there already.
-        if (!fits(attr))
-            return error(DAT_MODEL_NOT_SUPPORTED);
         const core::EndpointOptions options = options_of(attr);
         changes.rd_atomic = core::EndpointChanges::RdAtomic{
             .initiator = options.max_rd_atomic, .responder = options.max_dest_rd_atomic};
     }
+    const bool other_rings = receives_from != srq_.get() || !fits(attr);
+    // The new rings are empty.
+    if (other_rings && receives() != 0)
+        return in_state(state());
     if (const auto changed = endpoint_.modify(changes); !changed)
         return error_of(*this, changed.error());
     if (pz)
         pz_ = Needed<Pz>(pz.get());
-    use(recv ? recv.get() : recv_.get(), request ? request.get() : request_.get(), attr);
     if (connect)
         connect_ = Needed<Evd>(connect.get());
+    Evd* const takes_receives = recv ? recv.get() : recv_.get();
+    Evd* const takes_requests = request ? request.get() : request_.get();
+    // Now that it has the PZ and the EVDs. Without memory for the rings, it keeps them.
+    const DAT_RETURN resized = other_rings ? resize(attr, receives_from) : DAT_RETURN{DAT_SUCCESS};
+    use(takes_receives, takes_requests, resized == DAT_SUCCESS ? attr : attr_);
+    return resized;
+}
+
+DAT_RETURN Ep::resize(const DAT_EP_ATTR& attr, Srq* srq) noexcept
+try {
+    log_.grow(static_cast<std::uint32_t>(attr.max_request_dtos));
+    const auto resized =
+        endpoint_.resize(options_of(attr), srq == nullptr ? nullptr : &srq->queue());
+    if (!resized)
+        return error_of(*this, resized.error());
+    made_ = attr;
+    srq_ = srq == nullptr ? Needed<Srq>() : Needed<Srq>(srq);
+    has_srq_ = srq != nullptr;
     return DAT_SUCCESS;
+} catch (const std::bad_alloc&) {
+    return no_memory();
 }
 
 void Ep::merge(DAT_EP_ATTR& attr, DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR& wanted) noexcept

@@ -85,7 +85,7 @@ public:
     /// What is not nullptr is told.
     [[nodiscard]] DAT_RETURN status(DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle,
                                     DAT_BOOLEAN* request_idle) noexcept;
-    [[nodiscard]] bool has_srq() const noexcept { return static_cast<bool>(srq_); }
+    [[nodiscard]] bool has_srq() const noexcept { return has_srq_; }
     /// Its attributes: which flags requests and receives may be posted with.
     [[nodiscard]] DAT_COMPLETION_FLAGS request_flags() const noexcept { return request_flags_; }
     [[nodiscard]] DAT_COMPLETION_FLAGS recv_flags() const noexcept { return recv_flags_; }
@@ -99,6 +99,8 @@ private:
                       const DAT_EP_ATTR& wanted) noexcept;
     /// Whether the rings that there are will do.
     [[nodiscard]] bool fits(const DAT_EP_ATTR& attr) const noexcept;
+    /// Makes rings for @p attr. @param srq nullptr: receives of its own.
+    [[nodiscard]] DAT_RETURN resize(const DAT_EP_ATTR& attr, Srq* srq) noexcept;
     [[nodiscard]] DAT_RETURN release() noexcept override;
 
     core::Endpoint endpoint_;
@@ -109,7 +111,8 @@ private:
     Needed<Evd> request_;
     Needed<Evd> connect_;
     Needed<Srq> srq_;
-    const DAT_EP_ATTR made_; ///< what the rings are made for
+    std::atomic<bool> has_srq_; ///< of srq_; read without a mutex
+    DAT_EP_ATTR made_;          ///< what the rings are made for
     DAT_EP_ATTR attr_{};
     std::atomic<DAT_COMPLETION_FLAGS> request_flags_{DAT_COMPLETION_DEFAULT_FLAG}; ///< of attr_
     std::atomic<DAT_COMPLETION_FLAGS> recv_flags_{DAT_COMPLETION_DEFAULT_FLAG};    ///< likewise

@@ -17,6 +17,7 @@ DAT_RETURN error_of(int code, DAT_RETURN_SUBTYPE resource) noexcept
     case EOVERFLOW:
         return error(DAT_INVALID_PARAMETER);
     case EOPNOTSUPP:
+    case ENOTTY: // The module is older than the library.
         return error(DAT_MODEL_NOT_SUPPORTED);
     case EACCES:
         return error(DAT_PRIVILEGES_VIOLATION);

@@ -3,6 +3,7 @@
 
 #include "dat.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <memory>
@@ -26,23 +27,38 @@ class RequestLog {
 public:
     /// @param depth requests that the endpoint takes.
     explicit RequestLog(std::uint32_t depth)
-        : capacity_(std::bit_ceil(2 * std::max(depth, 1U))),
-          requests_(std::make_unique<Request[]>(capacity_))
+        : newest_(std::make_unique<Table>(capacity_for(depth))), table_(newest_.get())
     {
+    }
+
+    /// Makes room for @p depth requests under way. The poster; throws std::bad_alloc.
+    void grow(std::uint32_t depth)
+    {
+        if (capacity_for(depth) <= newest_->capacity)
+            return;
+        auto larger = std::make_unique<Table>(capacity_for(depth));
+        for (std::uint64_t n = next_ - std::min(next_, newest_->capacity); n != next_; ++n)
+            larger->at(n) = newest_->at(n);
+        larger->before = std::move(newest_);
+        newest_ = std::move(larger);
+        table_.store(newest_.get(), std::memory_order_release);
     }
 
     [[nodiscard]] bool full() const noexcept
     {
-        return next_ - ended_.load(std::memory_order_acquire) >= capacity_;
+        return next_ - ended_.load(std::memory_order_acquire) >= newest_->capacity;
     }
 
     /// True if the next request has to have an event, though its consumer wants none: without, the
     /// log would fill up.
-    [[nodiscard]] bool wants_signal() const noexcept { return next_ - signalled_ >= capacity_ / 4; }
+    [[nodiscard]] bool wants_signal() const noexcept
+    {
+        return next_ - signalled_ >= newest_->capacity / 4;
+    }
 
     /// The next request's number; put() notes what it is, keep() that it was posted.
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
-    void put(const Request& request) noexcept { requests_[next_ & (capacity_ - 1)] = request; }
+    void put(const Request& request) noexcept { newest_->at(next_) = request; }
     void keep(bool signalled) noexcept
     {
         if (signalled)
@@ -53,14 +69,35 @@ public:
     /// The request that has ended.
     [[nodiscard]] Request ended(std::uint64_t number) noexcept
     {
-        const Request request = requests_[number & (capacity_ - 1)];
+        const Request request = table_.load(std::memory_order_acquire)->at(number);
         ended_.store(number + 1, std::memory_order_release);
         return request;
     }
 
 private:
-    std::uint64_t capacity_;
-    std::unique_ptr<Request[]> requests_;
+    struct Table {
+        explicit Table(std::uint64_t size)
+            : capacity(size), requests(std::make_unique<Request[]>(size))
+        {
+        }
+
+        [[nodiscard]] Request& at(std::uint64_t number) const noexcept
+        {
+            return requests[number & (capacity - 1)];
+        }
+
+        const std::uint64_t capacity;
+        const std::unique_ptr<Request[]> requests;
+        std::unique_ptr<Table> before; ///< which a thread may still be looking at
+    };
+
+    [[nodiscard]] static std::uint64_t capacity_for(std::uint32_t depth) noexcept
+    {
+        return std::bit_ceil(2 * std::uint64_t{std::max(depth, 1U)});
+    }
+
+    std::unique_ptr<Table> newest_; ///< the poster's
+    std::atomic<const Table*> table_;
     std::uint64_t next_ = 0;
     std::uint64_t signalled_ = 0;
     std::atomic<std::uint64_t> ended_{0};

@@ -40,11 +40,13 @@ DAT_RETURN Srq::post(std::span<const core::Segment> segments, DAT_DTO_COOKIE coo
 DAT_RETURN Srq::resize(DAT_COUNT depth) noexcept
 {
     const std::lock_guard lock(mutex_);
-    // The ring may be larger than was asked for; it does not grow.
-    if (depth <= 0 || depth < attr_.low_watermark)
+    const auto receives = static_cast<std::uint32_t>(depth);
+    if (depth <= 0 || depth < attr_.low_watermark || receives > ia().device().max_srq_depth)
         return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-    if (static_cast<std::uint32_t>(depth) > queue_.depth())
-        return error(DAT_MODEL_NOT_SUPPORTED);
+    // The ring may be larger than was asked for.
+    if (receives > queue_.depth())
+        if (const auto done = queue_.resize(receives); !done)
+            return error_of(done.error(), DAT_RESOURCE_SRQ);
     attr_.max_recv_dtos = depth;
     return DAT_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #include "xrcd.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace dapx::verbs {
 
@@ -52,6 +53,16 @@ int Srq::post(ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept
 {
     const std::lock_guard guard(lock_);
     return post_receives(*core_, wr, bad_wr, [this]() noexcept { return core_->submit(); });
+}
+
+int Srq::resize(std::uint32_t depth) noexcept
+{
+    const std::lock_guard guard(lock_);
+    auto done = core_->resize(depth);
+    if (done)
+        return 0;
+    // The module is older than the library.
+    return done.error().code() == ENOTTY ? EOPNOTSUPP : done.error().code();
 }
 
 int Srq::end() noexcept
@@ -135,7 +146,6 @@ DAPX_VERBS ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr)
     return Srq::create(*Pd::of(pd), attr->srq_context, attr->attr, nullptr, nullptr);
 }
 
-/// A queue cannot be resized: of @p attr_mask, only IBV_SRQ_LIMIT.
 DAPX_VERBS int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int attr_mask)
 {
     if (is_foreign(srq))
@@ -143,7 +153,8 @@ DAPX_VERBS int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int attr_mask)
     if (srq == nullptr || attr == nullptr || (attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0)
         return failed(EINVAL);
     if ((attr_mask & IBV_SRQ_MAX_WR) != 0)
-        return failed(EOPNOTSUPP);
+        if (const int error = Srq::of(srq)->resize(attr->max_wr))
+            return failed(error);
     if ((attr_mask & IBV_SRQ_LIMIT) == 0)
         return 0;
     auto done = Srq::of(srq)->core().set_limit(attr->srq_limit);

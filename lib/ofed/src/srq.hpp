@@ -29,6 +29,9 @@ public:
     /// As ibv_post_srq_recv().
     [[nodiscard]] int post(ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept;
 
+    /// As ibv_modify_srq() with IBV_SRQ_MAX_WR. 0 or an errno.
+    [[nodiscard]] int resize(std::uint32_t depth) noexcept;
+
     /// Frees what the module has; then no completion and no event of it is found any more. 0 or an errno.
     [[nodiscard]] int end() noexcept;
 
