@@ -64,6 +64,13 @@ dapxc_cm* dapxc_cm_request(dapxc_cm* listener, const dapx_event* event)
     return make<dapxc_cm>(dapx::CmId::request(listener->object, copy));
 }
 
+int dapxc_cm_take(dapxc_cm* request, const dapxc_evd* evd, uint64_t user_data)
+{
+    if (request == nullptr || evd == nullptr)
+        return invalid();
+    return errno_of(request->object.take(evd->object, user_data));
+}
+
 int dapxc_cm_query(const dapxc_cm* cm, dapx_cm_query* query)
 {
     if (cm == nullptr || !has_room(query, offsetof(dapx_cm_query, out_state)))

@@ -83,6 +83,11 @@ dapxc_pd* dapxc_pd_create(const dapxc_context* context, uint64_t user_data)
     return make<dapxc_pd>(dapx::Pd::create(context->object, user_data));
 }
 
+uint32_t dapxc_pd_handle(const dapxc_pd* pd)
+{
+    return handle_of(pd);
+}
+
 int dapxc_pd_free(dapxc_pd* pd)
 {
     return take_back(pd);
@@ -105,6 +110,11 @@ uint32_t dapxc_mr_handle(const dapxc_mr* mr)
 uint32_t dapxc_mr_rkey(const dapxc_mr* mr)
 {
     return mr != nullptr ? mr->object.rkey() : 0;
+}
+
+int dapxc_mr_enable_xrc(dapxc_mr* mr)
+{
+    return mr != nullptr ? errno_of(mr->object.enable_xrc()) : invalid();
 }
 
 int dapxc_mr_free(dapxc_mr* mr)

@@ -141,6 +141,14 @@ int dapxc_ep_resize(dapxc_ep* ep, const dapx_ep_attr* attr, const dapxc_srq* srq
     return errno_of(rc->resize(dapx::detail::from_abi(*attr, 0), object_of(srq)));
 }
 
+int dapxc_ep_modify(dapxc_ep* ep, dapx_ep_modify* changes)
+{
+    if (ep == nullptr || !has_room(changes, offsetof(dapx_ep_modify, mask)))
+        return invalid();
+    changes->ep = ep->object.handle();
+    return ask(ep->object.context(), *changes, "cannot change the endpoint");
+}
+
 int dapxc_ep_modify_qp(dapxc_ep* ep, const dapx_qp_attr* step)
 {
     if (ep == nullptr || step == nullptr)

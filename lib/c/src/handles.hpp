@@ -30,6 +30,9 @@ struct dapxc_mr {
 struct dapxc_evd {
     dapx::Evd object;
 };
+struct dapxc_rmr {
+    dapx::Rmr object;
+};
 struct dapxc_srq {
     dapx::Srq object;
 };

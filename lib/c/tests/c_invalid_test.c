@@ -26,6 +26,8 @@ static struct dapxc_xrcd *xrcd;
 static struct dapxc_srq *srq;
 static struct dapxc_ep *ep;
 static struct dapxc_cm *cm;
+static struct dapxc_mr *mr;
+static struct dapxc_rmr *rmr;
 static const struct dapx_ep_attr sizes = {
 	.send_depth = 4, .recv_depth = 4, .max_send_sge = 1, .max_recv_sge = 1,
 };
@@ -58,6 +60,7 @@ static void makers(const char *node)
 	attr.flags = 1U << 31;
 	CHECK(!dapxc_ep_create(pd, evd, evd, evd, NULL, &attr, 0) && errno == EOPNOTSUPP);
 	CHECK(!dapxc_ep_create_xrc(pd, evd, evd, xrcd, &attr, 0) && errno == EOPNOTSUPP);
+	REFUSED(dapxc_rmr_create(NULL, 0));
 	REFUSED(dapxc_cm_create(NULL, 0));
 }
 
@@ -73,9 +76,11 @@ static void objects(void)
 	CHECK(dapxc_query_module(context, NULL) == EINVAL);
 	CHECK(dapxc_query_device(NULL, &device) == EINVAL);
 	CHECK(dapxc_query_device(context, NULL) == EINVAL);
+	CHECK(dapxc_pd_handle(NULL) == 0);
 	CHECK(dapxc_pd_free(NULL) == EINVAL);
 	CHECK(dapxc_mr_handle(NULL) == 0);
 	CHECK(dapxc_mr_rkey(NULL) == 0);
+	CHECK(dapxc_mr_enable_xrc(NULL) == EINVAL);
 	CHECK(dapxc_mr_free(NULL) == EINVAL);
 	CHECK(dapxc_xrcd_handle(NULL) == 0);
 	CHECK(dapxc_xrcd_close(NULL) == EINVAL);
@@ -152,6 +157,7 @@ static void endpoints(void)
 	} longer = { .known = { .size = sizeof(longer) }, .later = 1 };
 	struct dapx_ep_query query = { .size = sizeof(query) };
 	struct dapx_ep_attr sizes = { .send_depth = 4, .max_send_sge = 1 };
+	struct dapx_ep_modify changes = { .size = sizeof(changes) };
 	struct dapx_send_wr wr = { .opcode = DAPX_OP_SEND, .num_sge = 1 };
 	struct dapx_qp_attr step = { .state = DAPX_QP_INIT };
 	struct dapx_sge segment = { .mr = 1 };
@@ -169,6 +175,11 @@ static void endpoints(void)
 	CHECK(dapxc_ep_post_recv(ep, 0, NULL, 1, 0) == EINVAL);
 	CHECK(dapxc_ep_post_recv(ep, 0, &segment, 1, ~0U) == EINVAL);
 	CHECK(dapxc_ep_submit_recv(NULL) == EINVAL);
+	CHECK(dapxc_ep_modify(NULL, &changes) == EINVAL);
+	CHECK(dapxc_ep_modify(ep, NULL) == EINVAL);
+	changes.size = 8;
+	CHECK(dapxc_ep_modify(ep, &changes) == EINVAL);
+	CHECK(changes.ep == 0);
 	CHECK(dapxc_ep_modify_qp(NULL, &step) == EINVAL);
 	CHECK(dapxc_ep_modify_qp(ep, NULL) == EINVAL);
 	CHECK(dapxc_ep_connect(NULL, to, NULL, NULL) == EINVAL);
@@ -201,6 +212,28 @@ static void endpoints(void)
 	CHECK(dapxc_ep_free(NULL) == EINVAL);
 }
 
+static void windows(void)
+{
+	struct dapx_rmr_query query = { .size = sizeof(query) };
+	uint32_t rkey = 0;
+
+	CHECK(dapxc_rmr_bind(NULL, ep, mr, &query, 1, 0, 0, 0, &rkey) == EINVAL);
+	CHECK(dapxc_rmr_bind(rmr, NULL, mr, &query, 1, 0, 0, 0, &rkey) == EINVAL);
+	CHECK(dapxc_rmr_bind(rmr, ep, NULL, &query, 1, 0, 0, 0, &rkey) == EINVAL);
+	CHECK(dapxc_rmr_bind(rmr, ep, mr, &query, 1, 0, 0, 0, NULL) == EINVAL);
+	CHECK(dapxc_rmr_bind(rmr, ep, mr, &query, 1, 0, ~0U, 0, &rkey) == EINVAL);
+	CHECK(dapxc_rmr_unbind(NULL, ep, 0, 0) == EINVAL);
+	CHECK(dapxc_rmr_unbind(rmr, NULL, 0, 0) == EINVAL);
+	CHECK(dapxc_rmr_unbind(rmr, ep, ~0U, 0) == EINVAL);
+	CHECK(dapxc_rmr_query(NULL, &query) == EINVAL);
+	CHECK(dapxc_rmr_query(rmr, NULL) == EINVAL);
+	query.size = 8;
+	CHECK(dapxc_rmr_query(rmr, &query) == EINVAL);
+	CHECK(query.rmr == 0);
+	CHECK(dapxc_rmr_handle(NULL) == 0);
+	CHECK(dapxc_rmr_free(NULL) == EINVAL);
+}
+
 static void connections(void)
 {
 	static const char long_data[DAPX_PRIVATE_DATA_MAX + 1];
@@ -223,6 +256,8 @@ static void connections(void)
 	REFUSED(dapxc_cm_request(NULL, &event));
 	REFUSED(dapxc_cm_request(cm, NULL));
 	REFUSED(dapxc_cm_request(cm, &event));
+	CHECK(dapxc_cm_take(NULL, evd, 0) == EINVAL);
+	CHECK(dapxc_cm_take(cm, NULL, 0) == EINVAL);
 	CHECK(dapxc_cm_query(NULL, &query) == EINVAL);
 	CHECK(dapxc_cm_query(cm, NULL) == EINVAL);
 	query.size = 4;
@@ -286,6 +321,7 @@ int main(void)
 		DAPX_EP_MODIFY, DAPX_EP_CONNECT, DAPX_EP_ACCEPT, DAPX_EP_DISCONNECT, DAPX_EP_RESET,
 		DAPX_EP_RESIZE, DAPX_SRQ_RESIZE,
 		DAPX_CM_BIND, DAPX_CM_LISTEN, DAPX_CM_RESOLVE, DAPX_CM_QUERY, DAPX_CM_REJECT,
+		DAPX_CM_TAKE, DAPX_MR_MODIFY, DAPX_RMR_BIND, DAPX_RMR_QUERY,
 		DAPX_CM_ACK, DAPX_CM_MODIFY, DAPX_XRC_QP_CREATE, DAPX_XRC_QP_REGISTER, DAPX_XRC_QP_UNREGISTER,
 		DAPX_XRC_QP_MODIFY, DAPX_XRC_QP_ACCEPT, DAPX_XRC_QP_QUERY, DAPX_XRC_QP_DISCONNECT, DAPX_FREE,
 	};
@@ -299,16 +335,21 @@ int main(void)
 	srq = dapxc_srq_create_xrc(xrcd, pd, evd, 4, 1, 0);
 	ep = dapxc_ep_create(pd, evd, evd, evd, NULL, &sizes, 0);
 	cm = dapxc_cm_create(evd, 0);
-	CHECK(context && pd && evd && xrcd && srq && ep && cm);
+	mr = dapxc_mr_create(pd, &pd, sizeof(pd), 0, 0, 0);
+	rmr = dapxc_rmr_create(pd, 0);
+	CHECK(context && pd && evd && xrcd && srq && ep && cm && mr && rmr);
 	makers(node);
 	objects();
 	events();
 	receive_queue_pairs();
 	endpoints();
+	windows();
 	connections();
 	for (i = 0; i < sizeof(silent) / sizeof(*silent); i++)
 		CHECK(fake_count(silent[i]) == 0);
 	of_two_contexts(node);
+	CHECK(dapxc_rmr_free(rmr) == 0);
+	CHECK(dapxc_mr_free(mr) == 0);
 	CHECK(dapxc_cm_free(cm) == 0);
 	CHECK(dapxc_ep_free(ep) == 0);
 	CHECK(dapxc_srq_free(srq) == 0);

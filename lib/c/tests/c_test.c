@@ -119,6 +119,7 @@ static void freeing(void)
 static void memory(void)
 {
 	struct dapx_mr_create create;
+	struct dapx_mr_modify modify;
 	char bytes[100];
 	struct dapxc_mr *mr;
 
@@ -133,6 +134,11 @@ static void memory(void)
 	CHECK(create.user_data == 5);
 	CHECK(dapxc_mr_handle(mr) != 0);
 	CHECK(dapxc_mr_rkey(mr) == 0x1234);
+	CHECK(dapxc_mr_enable_xrc(mr) == 0);
+	fake_last(DAPX_MR_MODIFY, &modify, sizeof(modify));
+	CHECK(modify.mr == dapxc_mr_handle(mr));
+	fake_fail_next(DAPX_MR_MODIFY, ENOMEM);
+	CHECK(dapxc_mr_enable_xrc(mr) == ENOMEM);
 	CHECK(dapxc_mr_free(mr) == 0);
 }
 
@@ -394,7 +400,7 @@ static void endpoints(void)
 	struct dapx_ep_query query = { .size = sizeof(query) };
 	struct dapx_qp_attr step = { .state = DAPX_QP_RTS, .sq_psn = 9 };
 	struct dapx_ep_create create;
-	struct dapx_ep_modify modify;
+	struct dapx_ep_modify modify, seen;
 	struct dapx_ep_resize resize;
 	struct dapx_ep_attr attr = sizes;
 	struct dapx_recv_wr wr;
@@ -438,6 +444,20 @@ static void endpoints(void)
 	CHECK(dapxc_ep_modify_qp(ep, &step) == 0);
 	fake_last(DAPX_EP_MODIFY, &modify, sizeof(modify));
 	CHECK(modify.mask == DAPX_EP_MODIFY_QP && !memcmp(&modify.qp, &step, sizeof(step)));
+	modify = (struct dapx_ep_modify) {
+		.size = sizeof(modify),
+		.mask = DAPX_EP_MODIFY_PD | DAPX_EP_MODIFY_USER_DATA,
+		.pd = dapxc_pd_handle(pd),
+		.user_data = 6,
+	};
+	CHECK(modify.pd != 0);
+	CHECK(dapxc_ep_modify(ep, &modify) == 0);
+	CHECK(modify.ep == dapxc_ep_handle(ep));
+	fake_last(DAPX_EP_MODIFY, &seen, sizeof(seen));
+	CHECK(!memcmp(&seen, &modify, sizeof(seen)));
+	fake_fail_next(DAPX_EP_MODIFY, EBADFD);
+	CHECK(dapxc_ep_modify(ep, &modify) == EBADFD);
+	CHECK(strstr(dapxc_error_text(), "cannot change the endpoint"));
 	CHECK(dapxc_ep_query(ep, &query) == 0);
 	CHECK(query.ep == dapxc_ep_handle(ep));
 	CHECK(dapxc_ep_free(ep) == 0);
@@ -464,6 +484,55 @@ static void endpoints(void)
 	CHECK(errno == ENOMEM);
 }
 
+static void windows(void)
+{
+	struct dapx_rmr_query query = { .size = sizeof(query), .mask = DAPX_RMR_FIELD_MR };
+	struct dapx_rmr_create create;
+	struct dapx_rmr_bind bind;
+	struct dapxc_ep *ep, *xrc;
+	struct dapxc_rmr *rmr;
+	struct dapxc_mr *mr;
+	char bytes[100];
+	uint32_t rkey = 0;
+
+	mr = dapxc_mr_create(pd, bytes, sizeof(bytes), DAPX_ACCESS_LOCAL_WRITE, 0, 0);
+	ep = dapxc_ep_create(pd, evd, evd, evd, NULL, &sizes, 0);
+	xrc = dapxc_ep_create_xrc(pd, evd, evd, xrcd, &sizes, 0);
+	rmr = dapxc_rmr_create(pd, 11);
+	CHECK(rmr);
+	fake_last(DAPX_RMR_CREATE, &create, sizeof(create));
+	CHECK(create.pd == dapxc_pd_handle(pd) && create.user_data == 11);
+	CHECK(dapxc_rmr_bind(rmr, ep, mr, bytes + 20, 30, DAPX_ACCESS_REMOTE_WRITE,
+			     DAPX_BIND_SIGNALED | DAPX_BIND_QUIET, 12, &rkey) == 0);
+	CHECK(rkey == 0x4321);
+	fake_last(DAPX_RMR_BIND, &bind, sizeof(bind));
+	CHECK(bind.rmr == dapxc_rmr_handle(rmr) && bind.ep == dapxc_ep_handle(ep));
+	CHECK(bind.mr == dapxc_mr_handle(mr) && bind.access == DAPX_ACCESS_REMOTE_WRITE);
+	CHECK(bind.addr == (uintptr_t)bytes + 20 && bind.length == 30 && bind.wr_id == 12);
+	CHECK(bind.flags == (DAPX_BIND_SIGNALED | DAPX_BIND_QUIET));
+	CHECK(dapxc_rmr_unbind(rmr, ep, 0, 13) == 0);
+	fake_last(DAPX_RMR_BIND, &bind, sizeof(bind));
+	CHECK(bind.flags == 0 && bind.mr == 0 && bind.length == 0 && bind.wr_id == 13);
+	CHECK(dapxc_rmr_query(rmr, &query) == 0);
+	CHECK(query.rmr == dapxc_rmr_handle(rmr) && query.out_mr == 3);
+
+	/* What is refused leaves the key alone. */
+	rkey = 5;
+	fake_fail_next(DAPX_RMR_BIND, EACCES);
+	CHECK(dapxc_rmr_bind(rmr, ep, mr, bytes, 1, DAPX_ACCESS_REMOTE_WRITE, 0, 0, &rkey) ==
+	      EACCES);
+	CHECK(dapxc_rmr_bind(rmr, ep, mr, bytes, 0, DAPX_ACCESS_REMOTE_WRITE, 0, 0, &rkey) ==
+	      EINVAL);
+	CHECK(dapxc_rmr_bind(rmr, xrc, mr, bytes, 1, DAPX_ACCESS_REMOTE_WRITE, 0, 0, &rkey) ==
+	      EOPNOTSUPP);
+	CHECK(dapxc_rmr_unbind(rmr, xrc, 0, 0) == EOPNOTSUPP);
+	CHECK(rkey == 5);
+	CHECK(dapxc_rmr_free(rmr) == 0);
+	CHECK(dapxc_ep_free(xrc) == 0);
+	CHECK(dapxc_ep_free(ep) == 0);
+	CHECK(dapxc_mr_free(mr) == 0);
+}
+
 static void connections(void)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(77) };
@@ -488,6 +557,7 @@ static void connections(void)
 	struct dapx_ep_disconnect disconnect;
 	struct dapx_cm_resolve resolve;
 	struct dapx_cm_reject reject;
+	struct dapx_cm_take take;
 	struct dapx_cm_bind bind;
 	struct dapx_cm_listen listen;
 	struct dapx_cm_modify modify = { .size = sizeof(modify), .mask = DAPX_CM_MODIFY_TOS,
@@ -570,6 +640,19 @@ static void connections(void)
 	fake_last(DAPX_CM_REJECT, &reject, sizeof(reject));
 	CHECK(reject.cm == event.request.cm && reject.private_data_len == 2);
 	CHECK(dapxc_cm_free(played) == 0);
+
+	played = dapxc_cm_create(evd, 0);
+	event.request.cm = dapxc_cm_handle(played);
+	fake_unacked(1);
+	request = dapxc_cm_request(listener, &event);
+	CHECK(dapxc_cm_take(request, evd, 14) == 0);
+	fake_last(DAPX_CM_TAKE, &take, sizeof(take));
+	CHECK(take.cm == event.request.cm && take.evd == dapxc_evd_handle(evd));
+	CHECK(take.user_data == 14);
+	fake_fail_next(DAPX_CM_TAKE, EBADFD);
+	CHECK(dapxc_cm_take(request, evd, 14) == EBADFD);
+	CHECK(dapxc_cm_free(played) == 0);
+	CHECK(dapxc_cm_free(request) == 0);
 
 	/* One that ended with its listener: only its memory is left. */
 	played = dapxc_cm_create(evd, 0);
@@ -681,7 +764,7 @@ int main(void)
 {
 	static void (*const tests[])(void) = {
 		contexts, freeing, memory, events, domains, queues, receive_queue_pairs, endpoints,
-		connections, forked, out_of_memory,
+		windows, connections, forked, out_of_memory,
 	};
 	size_t i;
 

@@ -55,6 +55,7 @@ struct dapxc_evd;
 struct dapxc_srq;
 struct dapxc_xrcd;
 struct dapxc_ep;
+struct dapxc_rmr;
 struct dapxc_cm;
 
 /*
@@ -85,6 +86,8 @@ DAPXC_API int dapxc_query_device(const struct dapxc_context *context,
 /* errno: EDQUOT, ENOMEM, EIO; so for all that is made. */
 DAPXC_API struct dapxc_pd *dapxc_pd_create(const struct dapxc_context *context,
 					   uint64_t user_data);
+/* For struct dapx_ep_modify. */
+DAPXC_API uint32_t dapxc_pd_handle(const struct dapxc_pd *pd);
 DAPXC_API int dapxc_pd_free(struct dapxc_pd *pd);
 
 /*
@@ -99,6 +102,11 @@ DAPXC_API struct dapxc_mr *dapxc_mr_create(const struct dapxc_pd *pd, void *addr
 DAPXC_API uint32_t dapxc_mr_handle(const struct dapxc_mr *mr);
 /* For peers; 0 without remote rights. */
 DAPXC_API uint32_t dapxc_mr_rkey(const struct dapxc_mr *mr);
+/*
+ * Makes it one that is also for XRC, as DAPX_MR_XRC does at its creation; no effect if it is
+ * already. errno of dapxc_mr_create(); on failure it stays what it was.
+ */
+DAPXC_API int dapxc_mr_enable_xrc(struct dapxc_mr *mr);
 /* Afterwards not one byte changes any more. */
 DAPXC_API int dapxc_mr_free(struct dapxc_mr *mr);
 
@@ -313,6 +321,11 @@ DAPXC_API int dapxc_ep_submit_recv(struct dapxc_ep *ep);
  */
 DAPXC_API int dapxc_ep_resize(struct dapxc_ep *ep, const struct dapx_ep_attr *attr,
 			      const struct dapxc_srq *srq);
+/*
+ * DAPX_EP_MODIFY: sets what @changes->mask names, all or nothing. @changes->size is the caller's
+ * to set; the call sets its ep. EBADFD: not in this state.
+ */
+DAPXC_API int dapxc_ep_modify(struct dapxc_ep *ep, struct dapx_ep_modify *changes);
 /* Connects it by exchange of numbers: DAPX_QP_INIT, DAPX_QP_RTR, DAPX_QP_RTS. */
 DAPXC_API int dapxc_ep_modify_qp(struct dapxc_ep *ep, const struct dapx_qp_attr *step);
 
@@ -365,6 +378,38 @@ DAPXC_API uint32_t dapxc_ep_state(const struct dapxc_ep *ep);
 /* EBADFD: reserved for a listener, or a request for it waits. */
 DAPXC_API int dapxc_ep_free(struct dapxc_ep *ep);
 
+/* ---------------------------------------------------- remote memory regions (RMRs) */
+
+/* A window of an MR, which peers can use until it is taken back; not bound yet. */
+DAPXC_API struct dapxc_rmr *dapxc_rmr_create(const struct dapxc_pd *pd, uint64_t user_data);
+
+/*
+ * Binds it to @length bytes, not 0, of @mr from @addr on, instead of what it is bound to.
+ * @access: enum dapx_access, remote rights only; to write, and for atomics, @mr needs
+ * DAPX_ACCESS_LOCAL_WRITE. @flags: enum dapx_bind_flags. @ep: one of RC, of the same PD, among
+ * whose requests it takes its place; it publishes those that were posted with DAPXC_POST_LATER.
+ * It completes on the request EVD with opcode DAPX_OP_RMR_BIND and @wr_id, and from then on
+ * *@rkey is valid: a new key each time.
+ * EBADFD: not connected. EINVAL: outside @mr, or another PD. EACCES: to write an MR that may not
+ * be written. EAGAIN: too many binds wait. EFAULT: not mapped any more. ENOMEM (also
+ * RLIMIT_MEMLOCK), EOVERFLOW, EOPNOTSUPP (local rights; an endpoint of XRC).
+ * Threads: as posting requests to @ep.
+ */
+DAPXC_API int dapxc_rmr_bind(struct dapxc_rmr *rmr, struct dapxc_ep *ep,
+			     const struct dapxc_mr *mr, const void *addr, size_t length,
+			     uint32_t access, uint32_t flags, uint64_t wr_id, uint32_t *rkey);
+/* Takes the window back, in its place among the requests of @ep. As dapxc_rmr_bind(). */
+DAPXC_API int dapxc_rmr_unbind(struct dapxc_rmr *rmr, struct dapxc_ep *ep, uint32_t flags,
+			       uint64_t wr_id);
+/* @query->size and @query->mask (enum dapx_rmr_field) are the caller's to set. */
+DAPXC_API int dapxc_rmr_query(const struct dapxc_rmr *rmr, struct dapx_rmr_query *query);
+DAPXC_API uint32_t dapxc_rmr_handle(const struct dapxc_rmr *rmr);
+/*
+ * Takes the window back at once, and frees it. Final: afterwards not one byte of it changes any
+ * more, also by what was under way.
+ */
+DAPXC_API int dapxc_rmr_free(struct dapxc_rmr *rmr);
+
 /* -------------------------------------------------------------------------- CM ids */
 
 DAPXC_API struct dapxc_cm *dapxc_cm_create(const struct dapxc_evd *evd, uint64_t user_data);
@@ -390,6 +435,13 @@ DAPXC_API int dapxc_cm_resolve_route(struct dapxc_cm *cm, uint64_t deadline);
  */
 DAPXC_API struct dapxc_cm *dapxc_cm_request(struct dapxc_cm *listener,
 					    const struct dapx_event *event);
+/*
+ * Makes a request an id of its own, which outlives its listener. If the peer gives up before the
+ * answer, DAPX_CM_REQUEST_ENDED comes to @evd. EBADFD: no request, answered, or taken already.
+ * EINVAL: the listener has an endpoint for it.
+ */
+DAPXC_API int dapxc_cm_take(struct dapxc_cm *request, const struct dapxc_evd *evd,
+			    uint64_t user_data);
 DAPXC_API int dapxc_cm_query(const struct dapxc_cm *cm, struct dapx_cm_query *query);
 /* Says no to a request, which is gone with 0. */
 DAPXC_API int dapxc_cm_reject(struct dapxc_cm *request, const void *private_data,
