@@ -72,6 +72,15 @@ public:
         must(endpoint_.post_send_inline(0, device_->memory.first(small_size)), "post_send_inline");
     }
 
+    void send_list(std::uint32_t count)
+    {
+        for (std::uint32_t i = 0; i < count; ++i)
+            must(endpoint_.post_send_inline(0, device_->memory.first(small_size),
+                                            dapx::SendFlags::signalled, dapx::Doorbell::later),
+                 "post_send_inline");
+        must(endpoint_.submit(), "submit");
+    }
+
     void send_from_memory()
     {
         must(endpoint_.post_send(0, device_->mr.segment(0, small_size)), "post_send");

@@ -4,6 +4,7 @@
 #include "counted.hpp"
 #include "workloads.hpp"
 
+#include <array>
 #include <cerrno>
 #include <infiniband/verbs.h>
 #include <utility>
@@ -117,6 +118,22 @@ public:
         request.opcode = IBV_WR_SEND;
         request.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
         post(request);
+    }
+
+    void send_list(std::uint32_t count)
+    {
+        ibv_sge segment = whole_memory(small_size);
+        std::array<ibv_send_wr, 8> requests{};
+        if (count > requests.size())
+            die("a list of %u requests", count);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            requests[i].sg_list = &segment;
+            requests[i].num_sge = 1;
+            requests[i].opcode = IBV_WR_SEND;
+            requests[i].send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+            requests[i].next = i + 1 < count ? &requests[i + 1] : nullptr;
+        }
+        post(requests[0]);
     }
 
     void write(const Address& peer)

@@ -14,6 +14,7 @@
 //
 // and, where it has them,
 //
+//     send_list(count)                 as so many send(), and tells the device once
 //     send_from_memory()               as send(), its bytes not copied into the request
 //     send_large(), receive_large()    a message of 64 KiB
 #pragma once
@@ -49,6 +50,14 @@ public:
         await_sent(limit);
         endpoint_.send();
         ++requests_;
+    }
+
+    /// Posts @p count of them at once when less than @p limit are under way with them.
+    void send_list(std::uint32_t count, std::uint32_t limit)
+    {
+        await_sent(limit - count + 1);
+        endpoint_.send_list(count);
+        requests_ += count;
     }
 
     /// The same, not copied into the request.
@@ -238,6 +247,16 @@ public:
         }
     }
 
+    /// The same, @p length at a time. @p count is a multiple of it.
+    void send_lists(unsigned count, std::uint32_t length)
+    {
+        for (unsigned i = 0; i < count; i += length, sent_ += length) {
+            while (sent_ + length - end_.shared.taken.load(std::memory_order_acquire) > recv_depth)
+                connection_.poll();
+            connection_.send_list(length, in_flight_);
+        }
+    }
+
     void take(unsigned count)
     {
         for (unsigned i = 0; i < count; ++i) {
@@ -269,6 +288,25 @@ template <class Api> void rate(End& end, unsigned count)
         report("rate", count / seconds(Clock::now() - start));
     } else {
         stream.take(count / 10 + count);
+    }
+    end.peer.meet();
+}
+
+/// The same, by lists of requests.
+template <class Api> void rate_of_lists(End& end, unsigned count)
+{
+    constexpr std::uint32_t length = 8;
+    const unsigned warm_up = count / 10 / length * length;
+    count = count / length * length;
+    Stream<Api> stream(end, 32);
+    if (end.client) {
+        stream.send_lists(warm_up, length);
+        const auto start = Clock::now();
+        stream.send_lists(count, length);
+        stream.finish();
+        report("rate", count / seconds(Clock::now() - start));
+    } else {
+        stream.take(warm_up + count);
     }
     end.peer.meet();
 }
@@ -491,6 +529,12 @@ template <class Api> int main(int argc, char** argv)
     if constexpr (requires { &Api::Endpoint::send_from_memory; }) {
         if (workload == "send-lat") {
             run([=](End& end) { send_latency<Api>(end, count); });
+            return 0;
+        }
+    }
+    if constexpr (requires { &Api::Endpoint::send_list; }) {
+        if (workload == "rate-lists") {
+            run([=](End& end) { rate_of_lists<Api>(end, count); });
             return 0;
         }
     }
