@@ -25,7 +25,7 @@
 
 /* -------------------------------------------------------------------- events */
 
-static void dapx_xrc_qp_queue(struct dapx_xrc_qp *qp, enum dapx_xrc_qp_todo todo)
+void dapx_xrc_qp_queue(struct dapx_xrc_qp *qp, enum dapx_xrc_qp_todo todo)
 {
 	set_bit(todo, &qp->todo);
 	queue_work(qp->user->works, &qp->work);

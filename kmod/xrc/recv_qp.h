@@ -85,6 +85,7 @@ void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp);
 void dapx_xrc_qp_post(struct dapx_xrc_qp *qp, struct dapx_xrc_buffer *buffer);
 void dapx_xrc_qp_stop(struct dapx_xrc_qp *qp);
 void dapx_xrc_qp_notify_end(struct dapx_xrc_qp *qp, u32 what);
+void dapx_xrc_qp_queue(struct dapx_xrc_qp *qp, enum dapx_xrc_qp_todo todo);
 void dapx_xrc_qp_end(struct dapx_xrc_qp *qp, u32 what);
 void dapx_xrc_qp_fail(struct dapx_xrc_qp *qp);
 

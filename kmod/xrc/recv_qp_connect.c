@@ -148,6 +148,10 @@ static int dapx_xrc_qp_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *e
 	WRITE_ONCE(qp->answered_at, 0);
 	switch (event->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
+		/* It may have ended before the CM was able to tell the peer. */
+		if (READ_ONCE(qp->attr.state) == DAPX_QP_ERROR)
+			dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_BREAK);
+		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:

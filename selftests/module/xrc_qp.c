@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
+#include "harness/cm.h"
 #include "harness/dice.h"
 #include "harness/fabric.h"
 #include "harness/machine.h"
@@ -350,6 +351,29 @@ TEST_F(xrc_qp, disconnected_by_one_of_them)
 	/* Once each. */
 	OK(evd_quiet(&self->b.conn));
 	OK(evd_quiet(&self->c.conn));
+}
+
+/* The CM cannot tell the peer before that has confirmed the answer, so it tells it then. */
+TEST_F(xrc_qp, disconnected_before_the_peer_confirms)
+{
+	struct listener listener;
+	struct dapx_event event;
+
+	if (on_siw())
+		SKIP(return, "iWARP has no such confirmation");
+	OK(listener_open(&self->b, &listener));
+	OK(ep_connect(&self->ep, &listener));
+	OK(listener_request(&listener, &event));
+	OK(host_mute(&self->a, true));
+	test_cmd(xrc_qp_accept, self->b.fd, .xrcd = self->b.xrcd, .cm = event.request.cm,
+		 .qp_num = self->qp_num);
+	OK(expect_connection(&self->a.conn, self->ep.handle, DAPX_CONNECTION_ESTABLISHED, NULL));
+	test_cmd(xrc_qp_disconnect, self->b.fd, .xrcd = self->b.xrcd, .qp_num = self->qp_num);
+	OK(evd_quiet(&self->a.conn));
+	OK(host_mute(&self->a, false));
+	OK(expect_connection(&self->a.conn, self->ep.handle, DAPX_CONNECTION_DISCONNECTED,
+			     NULL));
+	OK(listener_close(&listener));
 }
 
 /* Nobody tells the peer, who notices when it sends; half a message is given back. */
