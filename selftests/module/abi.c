@@ -1894,38 +1894,6 @@ static const struct reject rejects_xrc_qp_unregister[] = {
 	{}
 };
 
-static int xrc_qp_disconnect(struct world *w, void *cmd)
-{
-	struct dapx_xrc_qp_disconnect *c = cmd;
-	struct dapx_xrc_qp_modify init = { .qp = { .state = DAPX_QP_INIT, .port = 1 } };
-
-	if (own_xrc_qp(w, &init.xrcd, &init.qp_num))
-		return -1;
-	if (_test_cmd_xrc_qp_modify(w->a.fd, &init))
-		return because("DAPX_XRC_QP_MODIFY to INIT: %m");
-	c->xrcd = init.xrcd;
-	c->qp_num = init.qp_num;
-	return 0;
-}
-
-/* Not connected, and not about to be. */
-static void idle_qp(struct world *w, void *cmd)
-{
-	xrc_qp_make(&w->a, &XRC_QP(cmd)->qp_num);
-}
-
-static const struct reject rejects_xrc_qp_disconnect[] = {
-	REJECT_FLAGS(xrc_qp_disconnect, flags, 0ULL),
-	REJECT_HANDLE(xrc_qp_disconnect, xrcd),
-	REJECT_BY(xrc_qp_disconnect, xrcd, other_domain, EINVAL),
-	REJECT(xrc_qp_disconnect, qp_num, 0, EINVAL),
-	REJECT(xrc_qp_disconnect, qp_num, ~0U, EINVAL),
-	REJECT_BY(xrc_qp_disconnect, qp_num, qp_of_ep, EINVAL),
-	REJECT_BY(xrc_qp_disconnect, qp_num, unregistered_qp, EACCES),
-	REJECT_BY(xrc_qp_disconnect, qp_num, idle_qp, EBADFD),
-	{}
-};
-
 /* To INIT. */
 static int xrc_qp_modify(struct world *w, void *cmd)
 {
@@ -1958,6 +1926,38 @@ static const struct reject rejects_xrc_qp_modify[] = {
 	REJECT_BY(xrc_qp_modify, qp.port, xrc_port_too_high, EINVAL),
 	REJECT(xrc_qp_modify, qp.pkey_index, 0xffff, EINVAL),
 	REJECT_BYTES(xrc_qp_modify, qp.__reserved),
+	{}
+};
+
+static int xrc_qp_disconnect(struct world *w, void *cmd)
+{
+	struct dapx_xrc_qp_disconnect *c = cmd;
+	struct dapx_xrc_qp_modify init = {};
+
+	if (xrc_qp_modify(w, &init))
+		return -1;
+	if (_test_cmd_xrc_qp_modify(w->a.fd, &init))
+		return because("DAPX_XRC_QP_MODIFY to INIT: %m");
+	c->xrcd = init.xrcd;
+	c->qp_num = init.qp_num;
+	return 0;
+}
+
+/* Not connected, and not about to be. */
+static void idle_qp(struct world *w, void *cmd)
+{
+	xrc_qp_make(&w->a, &XRC_QP(cmd)->qp_num);
+}
+
+static const struct reject rejects_xrc_qp_disconnect[] = {
+	REJECT_FLAGS(xrc_qp_disconnect, flags, 0ULL),
+	REJECT_HANDLE(xrc_qp_disconnect, xrcd),
+	REJECT_BY(xrc_qp_disconnect, xrcd, other_domain, EINVAL),
+	REJECT(xrc_qp_disconnect, qp_num, 0, EINVAL),
+	REJECT(xrc_qp_disconnect, qp_num, ~0U, EINVAL),
+	REJECT_BY(xrc_qp_disconnect, qp_num, qp_of_ep, EINVAL),
+	REJECT_BY(xrc_qp_disconnect, qp_num, unregistered_qp, EACCES),
+	REJECT_BY(xrc_qp_disconnect, qp_num, idle_qp, EBADFD),
 	{}
 };
 
