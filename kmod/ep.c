@@ -910,8 +910,8 @@ int dapx_cmd_ep_query(struct dapx_ucmd *ucmd)
 	cmd->out_user_data = ep->obj.user_data;
 	cmd->out_attr = ep->attr;
 	cmd->out_qp_num = ep->qp ? ep->qp->qp_num : 0;
-	cmd->out_requests = atomic_read(&ep->sq.outstanding);
-	cmd->out_receives = atomic_read(&ep->rq.outstanding);
+	cmd->out_requests = dapx_queue_posted(&ep->sq);
+	cmd->out_receives = ep->rq.ops ? dapx_queue_posted(&ep->rq) : 0;
 	cmd->out_state_off = DAPX_EP_STATE_OFF;
 	cmd->out_send_ring = ep->send_layout;
 	cmd->out_recv_ring = ep->recv_layout;

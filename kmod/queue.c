@@ -274,6 +274,18 @@ bool dapx_queue_all_ended(struct dapx_queue *q)
 	return q->slots_taken == (u32)atomic_read(&q->slots_freed);
 }
 
+/* Returns how many entries have not completed, or their event waits. */
+u32 dapx_queue_posted(struct dapx_queue *q)
+{
+	u32 posted;
+
+	spin_lock_bh(&q->lock);
+	posted = READ_ONCE(*q->view.tail) - q->head + q->slots_taken -
+		 (u32)atomic_read(&q->slots_freed);
+	spin_unlock_bh(&q->lock);
+	return posted;
+}
+
 static void dapx_queue_set_flags(struct dapx_queue *q, bool busy)
 {
 	u32 flags = 0;

@@ -269,6 +269,7 @@ void dapx_queue_limit(struct dapx_queue *q, bool limited);
 void dapx_queue_quiesce(struct dapx_queue *q);
 bool dapx_queue_is_clear(struct dapx_queue *q);
 bool dapx_queue_all_ended(struct dapx_queue *q);
+u32 dapx_queue_posted(struct dapx_queue *q);
 void dapx_queue_add_barrier(struct dapx_queue *q, struct dapx_barrier *barrier);
 void dapx_queue_pass_barriers(struct dapx_queue *q);
 void dapx_queue_drop_barriers(struct dapx_queue *q);

@@ -147,8 +147,9 @@ static void dapx_srq_event(struct ib_event *event, void *context)
 
 	switch (event->event) {
 	case IB_EVENT_SRQ_LIMIT_REACHED:
-		WRITE_ONCE(srq->limit, 0);
-		dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT, 0);
+		/* A resize may have set the limit again that this event is for. */
+		if (xchg(&srq->limit, 0))
+			dapx_srq_async(srq, &srq->limit_event, DAPX_ASYNC_SRQ_LIMIT, 0);
 		break;
 	case IB_EVENT_SRQ_ERR:
 		dapx_srq_async(srq, &srq->error_event, DAPX_ASYNC_SRQ_ERROR, -EIO);

@@ -1106,7 +1106,7 @@ struct dapx_srq_query {
  * @flags: Must be 0
  * @srq: handle
  * @depth: new number of receives, rounded up to a power of two, as for DAPX_SRQ_CREATE; not
- *	less than those that wait in the ring (EBUSY)
+ *	less than those that wait in the ring, nor than the limit (EBUSY)
  * @out_ring: the new ring, with the same indices and the receives that wait
  *
  * The caller must not post during the call; if it does, EBUSY is returned and the old ring
@@ -1245,8 +1245,8 @@ struct dapx_ep_create {
  * @out_attr: actual sizes
  * @out_qp_num: the queue pair's number; 0 while there is none
  * @out_remote_qp_num: the peer's; 0 while not connected
- * @out_requests: requests taken from the ring that have not completed
- * @out_receives: receives taken from the ring that have not completed
+ * @out_requests: requests posted whose completions are not in the ring of the EVD yet
+ * @out_receives: likewise receives; 0 with an SRQ
  * @out_state_off: as from DAPX_EP_CREATE, for an endpoint made by a listener
  * @out_private_data_len: bytes of private data of the peer's last accept or reject
  * @out_private_data: private data of the peer's last accept or reject

@@ -989,6 +989,27 @@ TEST_F(dat, requests_are_handed_off)
 	ASSERT_EQ(DAT_CONNECTION_EVENT_ESTABLISHED, next(self->a.conn, &event));
 }
 
+/* Receives have ended when they are in the EVD, whether it is looked at or not. */
+TEST_F(dat, endpoint_gets_larger_after_a_reset)
+{
+	DAT_COUNT count, span;
+	DAT_EP_PARAM param = {};
+	DAT_EVENT event;
+
+	SUCCEEDS(post_recv(&self->a, 1));
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+	SUCCEEDS(dat_ep_disconnect(self->a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	ASSERT_EQ(DAT_CONNECTION_EVENT_DISCONNECTED, next(self->a.conn, &event));
+	SUCCEEDS(dat_ep_reset(self->a.ep));
+	SUCCEEDS(dat_ep_recv_query(self->a.ep, &count, &span));
+	EXPECT_EQ(0, count);
+	EXPECT_EQ(0, span);
+	param.ep_attr.max_recv_dtos = 4 * DEPTH;
+	SUCCEEDS(dat_ep_modify(self->a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &param));
+	ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->a.recv, &event));
+	EXPECT_EQ(1, event.event_data.dto_completion_event_data.user_cookie.as_64);
+}
+
 struct handoff {
 	pthread_barrier_t begin;
 	DAT_CR_HANDLE cr;

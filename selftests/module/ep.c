@@ -117,6 +117,25 @@ TEST_F(ep, deepest)
 	OK(ep_destroy(&ep));
 }
 
+/* Until it is connected, receives wait in the ring, and later at the device. */
+TEST_F(ep, posted_and_not_completed)
+{
+	OK(ep_recv(&self->ea, 1, TARGET, 8));
+	OK(ep_recv(&self->ea, 2, TARGET, 8));
+	EXPECT_EQ(2, QUERY(&self->ea).out_receives);
+	OK(connect_cm(&self->ea, &self->eb));
+	EXPECT_EQ(2, QUERY(&self->ea).out_receives);
+	EXPECT_EQ(0, QUERY(&self->eb).out_requests);
+	OK(ep_send(&self->eb, 3, 0, 8));
+	OK(expect_completion(&self->a.recv, 1, DAPX_STATUS_SUCCESS, NULL));
+	OK(expect_completion(&self->b.done, 3, DAPX_STATUS_SUCCESS, NULL));
+	EXPECT_EQ(1, QUERY(&self->ea).out_receives);
+	EXPECT_EQ(0, QUERY(&self->eb).out_requests);
+	/* Nobody receives it: it waits at the device. */
+	OK(ep_send(&self->ea, 4, 0, 8));
+	EXPECT_EQ(1, QUERY(&self->ea).out_requests);
+}
+
 TEST_F(ep, fresh)
 {
 	struct dapx_ep_create cmd;

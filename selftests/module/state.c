@@ -284,7 +284,11 @@ static int op_post_send(struct scene *s)
 		return -1;
 	if (ep_push_send(&s->subject, &wr, NULL))
 		return -1;
-	return _test_cmd_doorbell(s->b.fd, &cmd);
+	if (!_test_cmd_doorbell(s->b.fd, &cmd))
+		return 0;
+	/* What was refused stays in the ring until it is taken back. */
+	--*s->subject.send.tail;
+	return -1;
 }
 
 static int op_post_recv(struct scene *s)

@@ -225,20 +225,8 @@ DAT_RETURN Ep::post_recv(std::span<const core::Segment> segments, DAT_DTO_COOKIE
     const std::lock_guard lock(recv_mutex_);
     if (!recv_) [[unlikely]]
         return error(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_RECV);
-    // Counted first: its event may come before the call returns.
-    receives_posted_.fetch_add(1, std::memory_order_relaxed);
-    const core::PostResult posted =
-        endpoint_.post_recv(cookie.as_64, segments, core::Doorbell::now,
-                            quiet ? core::RecvFlags::quiet : core::RecvFlags::none);
-    if (posted != core::PostResult::ok)
-        receives_posted_.fetch_sub(1, std::memory_order_relaxed);
-    return result_of(posted);
-}
-
-DAT_COUNT Ep::receives() const noexcept
-{
-    return static_cast<DAT_COUNT>(receives_posted_.load(std::memory_order_relaxed) -
-                                  receives_ended_.load(std::memory_order_relaxed));
+    return result_of(endpoint_.post_recv(cookie.as_64, segments, core::Doorbell::now,
+                                         quiet ? core::RecvFlags::quiet : core::RecvFlags::none));
 }
 
 std::span<std::byte> Ep::connection_changed(core::Connection what) noexcept
@@ -389,8 +377,13 @@ DAT_RETURN Ep::modify(DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) noexcep
     }
     const bool other_rings = receives_from != srq_.get() || !fits(attr);
     // The new rings are empty.
-    if (other_rings && receives() != 0)
-        return in_state(state());
+    if (other_rings) {
+        const auto info = endpoint_.query();
+        if (!info)
+            return error_of(*this, info.error());
+        if (info->receives != 0)
+            return in_state(info->state);
+    }
     if (const auto changed = endpoint_.modify(changes); !changed)
         return error_of(*this, changed.error());
     if (pz)
@@ -488,9 +481,23 @@ DAT_RETURN Ep::status(DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle,
     if (state != nullptr)
         *state = state_of(info->state);
     if (recv_idle != nullptr)
-        *recv_idle = receives() == 0 ? DAT_TRUE : DAT_FALSE;
+        *recv_idle = info->receives == 0 ? DAT_TRUE : DAT_FALSE;
     if (request_idle != nullptr)
         *request_idle = info->requests == 0 ? DAT_TRUE : DAT_FALSE;
+    return DAT_SUCCESS;
+}
+
+DAT_RETURN Ep::receives(DAT_COUNT& count) noexcept
+{
+    // Of a shared queue an endpoint has taken what has not ended: never seen from here.
+    if (has_srq_) {
+        count = DAT_VALUE_UNKNOWN;
+        return DAT_SUCCESS;
+    }
+    const auto info = endpoint_.query();
+    if (!info)
+        return error_of(*this, info.error());
+    count = static_cast<DAT_COUNT>(info->receives);
     return DAT_SUCCESS;
 }
 
@@ -604,8 +611,9 @@ DAT_RETURN provider_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT* count, DAT_CO
     const Ref<Ep> ep(handle);
     if (!ep)
         return invalid_ep();
-    // Of a shared queue an endpoint has taken what has not ended: never seen from here.
-    const DAT_COUNT receives = ep->has_srq() ? DAT_VALUE_UNKNOWN : ep->receives();
+    DAT_COUNT receives = 0;
+    if (const DAT_RETURN failed = ep->receives(receives))
+        return failed;
     if (count != nullptr)
         *count = receives;
     if (span != nullptr)

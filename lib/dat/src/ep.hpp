@@ -67,7 +67,6 @@ public:
     {
         return log_.ended(number);
     }
-    void receive_ended() noexcept { receives_ended_.fetch_add(1, std::memory_order_relaxed); }
     /// @return the peer's private data, which stays until the endpoint is freed or reset.
     [[nodiscard]] std::span<std::byte> connection_changed(core::Connection what) noexcept;
 
@@ -89,8 +88,8 @@ public:
     /// Its attributes: which flags requests and receives may be posted with.
     [[nodiscard]] DAT_COMPLETION_FLAGS request_flags() const noexcept { return request_flags_; }
     [[nodiscard]] DAT_COMPLETION_FLAGS recv_flags() const noexcept { return recv_flags_; }
-    /// Receives that were posted and have not ended.
-    [[nodiscard]] DAT_COUNT receives() const noexcept;
+    /// Counts the receives that were posted and have not ended; DAT_VALUE_UNKNOWN with an SRQ.
+    [[nodiscard]] DAT_RETURN receives(DAT_COUNT& count) noexcept;
 
 private:
     /// Takes EVDs and attributes into use, which go together: EVDs know how their streams notify.
@@ -120,8 +119,6 @@ private:
     std::mutex request_mutex_; ///< of posting requests
     RequestLog log_;
     std::mutex recv_mutex_; ///< of posting receives
-    std::atomic<std::uint64_t> receives_posted_{0};
-    std::atomic<std::uint64_t> receives_ended_{0};
 
     mutable std::mutex mutex_; ///< of what follows
     bool active_ = false;      ///< this side has connected, or tries to

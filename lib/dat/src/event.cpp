@@ -64,7 +64,6 @@ bool completion(const core::Event& raw, DAT_EVENT& event) noexcept
         data.status = status;
         data.transfered_length = raw.succeeded() ? raw.byte_len() : 0;
         complete(data, DAT_DTO_RECEIVE);
-        ep->receive_ended();
         return true;
     }
     const Request request = ep->request_ended(raw.wr_id());

@@ -71,8 +71,8 @@ struct EndpointInfo {
     EndpointOptions options; ///< sizes as they came out, and user_data
     std::uint32_t qp_num = 0;
     std::uint32_t remote_qp_num = 0;
-    std::uint32_t requests = 0;          ///< taken from the ring, not ended
-    std::uint32_t receives = 0;          ///< taken from the ring, not ended
+    std::uint32_t requests = 0;          ///< posted, and their events not in the EVD yet
+    std::uint32_t receives = 0;          ///< the same; 0 with an SRQ
     std::vector<std::byte> private_data; ///< of the peer's accept or reject; may have zeroes after
     Address local;
     Address remote;
