@@ -7,6 +7,7 @@
  */
 #include "dat_versions.h"
 
+#include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,6 +23,7 @@
 #include "kselftest_harness.h"
 #include "harness/dice.h"
 #include "harness/fabric.h"
+#include "harness/machine.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 120
@@ -1010,6 +1012,24 @@ TEST_F(dat, endpoint_gets_larger_after_a_reset)
 	EXPECT_EQ(1, event.event_data.dto_completion_event_data.user_cookie.as_64);
 }
 
+/* There is no route, and a route that leads nowhere says so at once. */
+TEST_F(dat, no_route_to_the_peer)
+{
+	struct sockaddr_in nowhere = { .sin_family = AF_INET };
+	DAT_IA_ADDRESS_PTR address = (void *)&nowhere;
+	DAT_EVENT event;
+
+	ASSERT_EQ(1, inet_pton(AF_INET, "203.0.113.7", &nowhere.sin_addr));
+	run("ip route delete unreachable 203.0.113.0/24");
+	ASSERT_EQ(0, run("ip route add unreachable 203.0.113.0/24"));
+	SUCCEEDS(dat_ep_connect(self->a.ep, address, PORT, LATER, 0, NULL, DAT_QOS_BEST_EFFORT,
+				DAT_CONNECT_DEFAULT_FLAG));
+	ASSERT_EQ(DAT_CONNECTION_EVENT_UNREACHABLE, next(self->a.conn, &event));
+	run("ip route delete unreachable 203.0.113.0/24");
+	EXPECT_EQ(self->a.ep, event.event_data.connect_event_data.ep_handle);
+	EXPECT_EQ(DAT_EP_STATE_DISCONNECTED, state_of(self->a.ep));
+}
+
 struct handoff {
 	pthread_barrier_t begin;
 	DAT_CR_HANDLE cr;
@@ -1343,11 +1363,14 @@ TEST_F(dat, calls_of_other_models)
 	DAT_LMR_TRIPLET segment = part(&self->a, 0, 8);
 	DAT_RMR_TRIPLET remote = { .segment_length = 8 };
 	DAT_REGION_DESCRIPTION region = { .for_va = self->a.memory };
+	DAT_CSP_PARAM csp_param;
 	DAT_LMR_CONTEXT local;
 	DAT_RMR_CONTEXT context;
+	DAT_CSP_HANDLE csp;
 	DAT_LMR_HANDLE lmr;
 	DAT_RMR_HANDLE rmr;
 	DAT_VADDR address;
+	DAT_COMM comm = {};
 	DAT_VLEN size;
 
 	FAILS(DAT_MODEL_NOT_SUPPORTED,
@@ -1363,6 +1386,12 @@ TEST_F(dat, calls_of_other_models)
 	FAILS(DAT_MODEL_NOT_SUPPORTED, DAT_RMR_CREATE_FOR_EP(self->a.pz, &rmr));
 	FAILS(DAT_MODEL_NOT_SUPPORTED,
 	      DAT_EP_COMMON_CONNECT(self->a.ep, self->b.attr.ia_address_ptr, LATER, 0, NULL));
+	/* An IA's handle is the registry's, and there is no CSP: any other handle will do. */
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      DAT_CSP_CREATE(self->a.ep, &comm, self->a.attr.ia_address_ptr, self->a.cr, &csp));
+	FAILS(DAT_MODEL_NOT_SUPPORTED,
+	      DAT_CSP_QUERY(self->a.ep, DAT_CSP_FIELD_ALL, &csp_param));
+	FAILS(DAT_MODEL_NOT_SUPPORTED, DAT_CSP_FREE(self->a.ep));
 	FAILS(DAT_MODEL_NOT_SUPPORTED,
 	      dat_lmr_create(self->a.ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, self->a.pz,
 			     DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_ZB, &lmr, &local, &context, &size,
@@ -2221,6 +2250,10 @@ TEST_F(dat, registry_without_a_file)
 	EXPECT_EQ(0, system("DAT_OVERRIDE=/none DAT_DBG_TYPE=1 " OPEN_NONE
 			    " 2>&1 | grep '^dapx-none0: cannot read /none: No such file'"));
 	EXPECT_EQ(0, system("DAT_OVERRIDE=/none " OPEN_NONE " 2>&1 | grep DAT_PROVIDER_NOT_FOUND"));
+	/* It is there, and cannot be read. */
+	EXPECT_EQ(0, system("DAT_OVERRIDE=/tmp DAT_DBG_TYPE=1 " OPEN_NONE
+			    " 2>&1 | grep '^dapx-none0: cannot read /tmp: Is a directory'"));
+	EXPECT_EQ(0, system("DAT_OVERRIDE=/tmp " OPEN_NONE " 2>&1 | grep DAT_PROVIDER_NOT_FOUND"));
 	/* A library that is none. */
 	EXPECT_EQ(0, system("sed 's/ [^ ]*dapx-dat[^ ]* / libc.so.6 /' $DAT_OVERRIDE |"
 		  TO_NONE));

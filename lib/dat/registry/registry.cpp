@@ -131,12 +131,16 @@ private:
             return;
         const std::string path = dat_conf_path();
         std::ifstream file(path);
-        if (!file) {
+        std::vector<Entry> entries;
+        if (file)
+            entries = parse_entries(file);
+        // A folder can be opened, too.
+        if (!file.is_open() || file.bad()) {
             complaint_ = "cannot read " + path + ": " + std::strerror(errno) +
                          "; write it with 'dapxctl dat-conf', or name another one in DAT_OVERRIDE";
             return;
         }
-        for (Entry& entry : parse_entries(file))
+        for (Entry& entry : entries)
             if (entry.major == DAT_VERSION_MAJOR)
                 lines_.push_back({.entry = std::move(entry)});
         complaint_ = "no such u1.2 line in " + path + "; 'dapxctl dat-conf' prints those of dapx";
