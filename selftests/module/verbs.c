@@ -1577,11 +1577,14 @@ static void *removes(void *host)
 TEST_F(two, device_that_is_removed)
 {
 	struct ibv_qp_attr init = init_attr(), error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp_init_attr attr = {};
+	struct ibv_xrc_domain *domain;
 	struct ibv_async_event event;
 	struct ibv_qp *idle;
 	struct ibv_wc wc;
 	pthread_t thread;
 	struct host host;
+	__u32 qp_num;
 	void *failed;
 
 	OK(host_open(&host, 0));
@@ -1589,6 +1592,10 @@ TEST_F(two, device_that_is_removed)
 	idle = make_qp(&self->a, IBV_QPT_RC, NULL);
 	ASSERT_NE(NULL, idle);
 	ASSERT_EQ(0, ibv_modify_qp(idle, &init, INIT_MASK));
+	domain = open_domain(self->a.context, -1, O_CREAT);
+	ASSERT_NE(NULL, domain);
+	attr.xrc_domain = domain;
+	ASSERT_EQ(0, ibv_create_xrc_rcv_qp(&attr, &qp_num));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, removes, &host));
 	ASSERT_TRUE(readable(self->a.context->async_fd, PATIENCE_MS));
 	ASSERT_EQ(0, ibv_get_async_event(self->a.context, &event));
@@ -1597,7 +1604,12 @@ TEST_F(two, device_that_is_removed)
 	EXPECT_FALSE(readable(self->a.context->async_fd, GLANCE_MS));
 	EXPECT_EQ(EIO, post_send(self->qa, &self->a, 2, 8, 0));
 	EXPECT_EQ(EIO, ibv_modify_qp(idle, &error, IBV_QP_STATE));
+	EXPECT_EQ(EIO, ibv_modify_xrc_rcv_qp(domain, qp_num, &error, IBV_QP_STATE));
+	EXPECT_EQ(EIO, ibv_modify_xrc_rcv_qp(domain, qp_num, &init, INIT_MASK));
+	EXPECT_EQ(EIO, ibv_reg_xrc_rcv_qp(domain, qp_num));
 	EXPECT_EQ(0, ibv_destroy_qp(idle));
+	EXPECT_EQ(0, ibv_unreg_xrc_rcv_qp(domain, qp_num));
+	EXPECT_EQ(0, close_domain(domain));
 	EXPECT_EQ(NULL, ibv_alloc_pd(self->a.context));
 	EXPECT_EQ(EIO, errno);
 	EXPECT_EQ(0, ibv_destroy_qp(self->qa));
@@ -1835,6 +1847,73 @@ TEST_F(two, xrc_of_ofed)
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(0, ibv_destroy_srq(srqs[i]));
 	EXPECT_EQ(0, close_domain(domain));
+	close(fd);
+}
+
+static bool is_event_of(struct ibv_context *context, __u32 qp_num, int type)
+{
+	struct ibv_async_event event;
+	bool right;
+
+	if (!readable(context->async_fd, PATIENCE_MS) || ibv_get_async_event(context, &event))
+		return false;
+	right = (int)event.event_type == (type | (int)IBV_XRC_QP_EVENT_FLAG) &&
+		event.element.xrc_qp_num == qp_num;
+	ibv_ack_async_event(&event);
+	return right;
+}
+
+/* OFED tells each process that is registered of what becomes of a receive queue pair. */
+TEST_F(two, events_of_a_receive_queue_pair_reach_all_who_are_registered)
+{
+	struct ibv_qp_attr init = init_attr(), rtr, got;
+	struct ibv_xrc_domain *domain, *of_other;
+	struct ibv_qp_init_attr attr = {}, created;
+	struct ibv_context *other;
+	int fd = temporary_file();
+	struct ibv_qp *sender;
+	struct ibv_srq *srq;
+	struct ibv_wc wc;
+	__u32 qp_num;
+
+	other = ibv_open_device(self->b.context->device);
+	ASSERT_NE(NULL, other);
+	domain = open_domain(self->b.context, fd, O_CREAT);
+	ASSERT_NE(NULL, domain);
+	of_other = open_domain(other, fd, 0);
+	ASSERT_NE(NULL, of_other);
+	srq = make_xrc_srq(&self->b, domain);
+	ASSERT_NE(NULL, srq);
+	ASSERT_EQ(0, post_recv(NULL, srq, &self->b, 1));
+	attr.xrc_domain = domain;
+	ASSERT_EQ(0, ibv_create_xrc_rcv_qp(&attr, &qp_num));
+	ASSERT_EQ(0, ibv_reg_xrc_rcv_qp(of_other, qp_num));
+	sender = make_qp(&self->a, IBV_QPT_XRC, NULL);
+	ASSERT_NE(NULL, sender);
+	ASSERT_EQ(0, ibv_modify_xrc_rcv_qp(domain, qp_num, &init, INIT_MASK));
+	rtr = rtr_attr(&self->b, &self->a, sender->qp_num);
+	ASSERT_EQ(0, ibv_modify_xrc_rcv_qp(domain, qp_num, &rtr, RTR_MASK));
+	OK(to_rts(sender, &self->a, &self->b, qp_num));
+
+	ASSERT_EQ(0, post_send(sender, &self->a, 1, 8, srq->xrc_srq_num));
+	OK(next_wc(self->b.cq, &wc));
+	EXPECT_EQ(1, wc.wr_id);
+	EXPECT_TRUE(is_event_of(self->b.context, qp_num, IBV_EVENT_COMM_EST));
+	EXPECT_TRUE(is_event_of(other, qp_num, IBV_EVENT_COMM_EST));
+	/* A queue that is not there ends the connection. */
+	ASSERT_EQ(0, post_send(sender, &self->a, 2, 8, srq->xrc_srq_num + 1));
+	EXPECT_TRUE(is_event_of(self->b.context, qp_num, IBV_EVENT_QP_FATAL));
+	EXPECT_TRUE(is_event_of(other, qp_num, IBV_EVENT_QP_FATAL));
+	ASSERT_EQ(0, ibv_query_xrc_rcv_qp(of_other, qp_num, &got, IBV_QP_STATE, &created));
+	EXPECT_EQ(IBV_QPS_ERR, got.qp_state);
+
+	EXPECT_EQ(0, ibv_destroy_qp(sender));
+	EXPECT_EQ(0, ibv_unreg_xrc_rcv_qp(domain, qp_num));
+	EXPECT_EQ(0, ibv_unreg_xrc_rcv_qp(of_other, qp_num));
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+	EXPECT_EQ(0, close_domain(domain));
+	EXPECT_EQ(0, close_domain(of_other));
+	EXPECT_EQ(0, ibv_close_device(other));
 	close(fd);
 }
 

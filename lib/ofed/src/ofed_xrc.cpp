@@ -136,6 +136,8 @@ DAPX_VERBS int ibv_reg_xrc_rcv_qp(OfedDomain* domain, std::uint32_t qp_num)
 
 DAPX_VERBS int ibv_unreg_xrc_rcv_qp(OfedDomain* domain, std::uint32_t qp_num)
 {
-    return domain != nullptr ? ended(core::XrcQp::unregister(Xrcd::of(domain)->core(), qp_num))
-                             : failed(EINVAL);
+    if (domain == nullptr)
+        return failed(EINVAL);
+    const int error = freed(core::XrcQp::unregister(Xrcd::of(domain)->core(), qp_num));
+    return error == 0 ? 0 : failed(error);
 }

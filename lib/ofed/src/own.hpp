@@ -22,12 +22,17 @@ template <class Object> [[nodiscard]] Object* made(Object* object) noexcept
     return object != nullptr ? object : failed_null<Object>(ENOMEM);
 }
 
-/// Frees what the module has of an object; what ended with its device is free. 0, or an errno: then
-/// nothing has changed.
+/// Of a call that frees something; what ended with its device is free. 0, or an errno: then nothing
+/// has changed.
+[[nodiscard]] inline int freed(const core::Result<void>& done) noexcept
+{
+    return done || done.error().code() == EIO ? 0 : done.error().code();
+}
+
+/// Frees what the module has of an object, likewise.
 template <class Core> [[nodiscard]] int free_core(Core& core) noexcept
 {
-    const auto done = core.free();
-    return done || done.error().code() == EIO ? 0 : done.error().code();
+    return freed(core.free());
 }
 
 /// Frees what the module has of @p object, then @p object, which was made by new. 0, or an errno: then
