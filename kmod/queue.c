@@ -274,7 +274,7 @@ bool dapx_queue_all_ended(struct dapx_queue *q)
 	return q->slots_taken == (u32)atomic_read(&q->slots_freed);
 }
 
-/* Returns how many entries have not completed, or their event waits. */
+/* Returns how many entries have not completed, or have an event that waits for room. */
 u32 dapx_queue_posted(struct dapx_queue *q)
 {
 	u32 posted;
