@@ -53,7 +53,7 @@ void dapx_xrc_qp_notify_end(struct dapx_xrc_qp *qp, u32 what)
 
 	spin_lock_irqsave(&qp->events_lock, flags);
 	if (!qp->ended) {
-		qp->ended = what;
+		WRITE_ONCE(qp->ended, what);
 		dapx_xrc_qp_notify(qp, what);
 	}
 	spin_unlock_irqrestore(&qp->events_lock, flags);
@@ -599,7 +599,7 @@ int dapx_xrc_qps_each(struct dapx_xrc_domain *domain, u64 after, kuid_t user,
 		info = (struct dapx_xrc_qp_info) {
 			.serial = qp->serial,
 			.qp_num = qp->qp_num,
-			.state = READ_ONCE(qp->attr.state),
+			.state = dapx_xrc_qp_state(qp),
 			.registrations = qp->num_registrations,
 			.own = dapx_xrc_qp_is_of(qp, user),
 		};

@@ -78,6 +78,15 @@ static inline struct dapx_xrc_registration *to_dapx_xrc_registration(struct dapx
 	return container_of(obj, struct dapx_xrc_registration, obj);
 }
 
+/*
+ * The state that commands see. After the event of the end it is ERROR, though the device's
+ * queue pair remains in its state until the answer that says why has arrived.
+ */
+static inline u32 dapx_xrc_qp_state(const struct dapx_xrc_qp *qp)
+{
+	return READ_ONCE(qp->ended) ? DAPX_QP_ERROR : READ_ONCE(qp->attr.state);
+}
+
 /* -------------------------------------------------------------- recv_qp.c */
 
 struct dapx_xrc_qp *dapx_xrc_qp_create(struct dapx_xrc_domain *domain, struct dapx_user *user);

@@ -69,7 +69,7 @@ static int dapx_xrc_qp_modify(struct dapx_xrc_qp *qp, const struct dapx_qp_attr 
 	ret = dapx_qp_attr_build(qp->domain->dev, qp->attr.port, step, &attr, &mask);
 	if (ret)
 		return ret;
-	if (qp->cm_id || step->state != qp->attr.state + 1)
+	if (qp->cm_id || step->state != dapx_xrc_qp_state(qp) + 1)
 		return -EBADFD;
 	switch (step->state) {
 	case DAPX_QP_INIT:
@@ -240,7 +240,7 @@ static int dapx_xrc_qp_take_request(struct dapx_xrc_qp *qp, struct dapx_cm *cm,
 
 	mutex_lock(&qp->mutex);
 	id = cm->id;
-	if (qp->attr.state == DAPX_QP_RESET && !qp->cm_id) {
+	if (dapx_xrc_qp_state(qp) == DAPX_QP_RESET && !qp->cm_id) {
 		rdma_lock_handler(id);
 		ret = dapx_xrc_qp_accept(qp, id, cmd);
 		rdma_unlock_handler(id);
@@ -297,7 +297,9 @@ int dapx_cmd_xrc_qp_accept(struct dapx_ucmd *ucmd)
 /* Called with qp->mutex held. */
 static int dapx_xrc_qp_disconnect(struct dapx_xrc_qp *qp)
 {
-	if (qp->attr.state == DAPX_QP_RESET || qp->attr.state == DAPX_QP_ERROR)
+	u32 state = dapx_xrc_qp_state(qp);
+
+	if (state == DAPX_QP_RESET || state == DAPX_QP_ERROR)
 		return -EBADFD;
 	dapx_xrc_qp_notify_end(qp, DAPX_ASYNC_XRC_QP_DISCONNECTED);
 	dapx_xrc_qp_stop(qp);
@@ -354,6 +356,7 @@ int dapx_cmd_xrc_qp_query(struct dapx_ucmd *ucmd)
 	spin_unlock_bh(&qp->lock);
 	mutex_lock(&qp->mutex);
 	cmd->out_qp = qp->attr;
+	cmd->out_qp.state = dapx_xrc_qp_state(qp);
 	mutex_unlock(&qp->mutex);
 	dapx_xrc_qp_unlock(xrcd);
 	return dapx_respond(ucmd);

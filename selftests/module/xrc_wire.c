@@ -89,9 +89,13 @@ FIXTURE(xrc_wire)
 	struct wire wire;
 };
 
-/* A connection of @ep, a plain endpoint, with a new receive queue pair. */
-static int connect_by_hand(struct wire *self)
+/* A connection of @ep, a plain endpoint, with a new receive queue pair; it hears @answers. */
+static int connect_by_hand(struct wire *self, unsigned int answers)
 {
+	/* rxe takes 7 retries for no limit. */
+	static const struct qp_options bounded = {
+		.timeout = 14, .retry_count = 6, .rnr_retry = 7, .path_mtu = 3,
+	};
 	struct dapx_ep_modify rtr = {
 		.mask = DAPX_EP_MODIFY_QP,
 		.qp = {
@@ -133,14 +137,14 @@ static int connect_by_hand(struct wire *self)
 		return because("DAPX_XRC_QP_MODIFY: %m");
 	if (qp_init(ep))
 		return -1;
-	for (i = 0; i < 16; i++)
+	for (i = 0; i < answers; i++)
 		if (ep_recv(ep, i, ANSWERS + i * SEGMENT_SIZE, SEGMENT_SIZE))
 			return -1;
 	if (_test_cmd_ep_modify(self->a.fd, &rtr))
 		return because("DAPX_EP_MODIFY to RTR: %m");
 	self->sent = 0;
 	self->heard = 0;
-	return qp_rts(ep, NULL);
+	return qp_rts(ep, &bounded);
 }
 
 FIXTURE_SETUP(xrc_wire)
@@ -153,7 +157,7 @@ FIXTURE_SETUP(xrc_wire)
 	OK(host_set_up(&self->wire.b, 1));
 	OK(host_xrc(&self->wire.b, self->wire.file));
 	OK(xrc_srq_make(&self->wire.b, 64, &self->wire.srq));
-	OK(connect_by_hand(&self->wire));
+	OK(connect_by_hand(&self->wire, 16));
 }
 
 FIXTURE_TEARDOWN(xrc_wire)
@@ -220,13 +224,35 @@ static void request_init(const struct wire *self, struct request *r, __u32 total
 	};
 }
 
-/* It is refused, and the connection is over; the domain is not. */
-static int refused(struct wire *self, __u8 status)
+static int is_told_of_the_error(struct wire *self)
+{
+	struct dapx_event event;
+
+	do {
+		if (evd_next(&self->b.conn, &event, PATIENCE_MS))
+			return -1;
+	} while (event.async.what != DAPX_ASYNC_XRC_QP_ERROR);
+	return 0;
+}
+
+static int take_apart(struct wire *self)
 {
 	struct dapx_xrc_qp_unregister leave = {
 		.xrcd = self->b.xrcd, .qp_num = self->qp_num,
 	};
-	struct dapx_event event;
+
+	if (ep_destroy(&self->ep) || _test_cmd_xrc_qp_unregister(self->b.fd, &leave))
+		return because("cannot take it apart: %m");
+	evd_drain(&self->a.done);
+	evd_drain(&self->a.recv);
+	evd_drain(&self->a.conn);
+	evd_drain(&self->b.conn);
+	return 0;
+}
+
+/* It is refused, and the connection is over; the domain is not. */
+static int refused(struct wire *self, __u8 status)
+{
 	struct answer answer;
 
 	if (hear(self, &answer, sizeof(answer)))
@@ -234,17 +260,9 @@ static int refused(struct wire *self, __u8 status)
 	if (answer.type != ANSWER || answer.status != status)
 		return because("answer %u with status %u instead of %u",
 			       answer.type, answer.status, status);
-	do {
-		if (evd_next(&self->b.conn, &event, PATIENCE_MS))
-			return -1;
-	} while (event.async.what != DAPX_ASYNC_XRC_QP_ERROR);
-	if (ep_destroy(&self->ep) || _test_cmd_xrc_qp_unregister(self->b.fd, &leave))
-		return because("cannot take it apart: %m");
-	evd_drain(&self->a.done);
-	evd_drain(&self->a.recv);
-	evd_drain(&self->a.conn);
-	evd_drain(&self->b.conn);
-	return connect_by_hand(self);
+	if (is_told_of_the_error(self) || take_apart(self))
+		return -1;
+	return connect_by_hand(self, 16);
 }
 
 TEST_F(xrc_wire, message_by_hand)
@@ -300,6 +318,49 @@ TEST_F(xrc_wire, no_hello)
 	request_init(&self->wire, &request, 0, 0);
 	OK(utter(&self->wire, &request, sizeof(request)));
 	OK(refused(&self->wire, DAPX_STATUS_REMOTE_INVALID));
+}
+
+/* Whose refusal has arrived has nothing more to say: its device acknowledges nothing more. */
+TEST_F(xrc_wire, ends_when_its_refusal_is_heard)
+{
+	struct wire *wire = &self->wire;
+	__u64 heard, sent, deadline;
+	struct dapx_event event;
+	struct answer answer;
+
+	OK(utter(wire, "", 0));
+	OK(expect_completion(&wire->a.done, 1000, DAPX_STATUS_SUCCESS, NULL));
+	OK(hear(wire, &answer, sizeof(answer)));
+	EXPECT_EQ(DAPX_STATUS_REMOTE_INVALID, answer.status);
+	heard = now_ns();
+	deadline = in_ms(PATIENCE_MS);
+	do {
+		sleep_ms(1);
+		sent = now_ns();
+		ASSERT_GT(deadline, sent);
+		OK(utter(wire, "", 0));
+		OK(evd_next(&wire->a.done, &event, PATIENCE_MS));
+	} while (event.completion.status == DAPX_STATUS_SUCCESS);
+	EXPECT_EQ(DAPX_STATUS_TRANSPORT, event.completion.status);
+	TH_LOG("after %llu us", (unsigned long long)(sent - heard) / 1000);
+	if (in_virtual_time())
+		EXPECT_GT(500000000, sent - heard);
+}
+
+/* Its refusal finds no receive, so the device's queue pair is not in error yet. */
+TEST_F(xrc_wire, error_is_the_state_at_once)
+{
+	struct dapx_xrc_qp_query q = { .xrcd = self->wire.b.xrcd };
+
+	OK(take_apart(&self->wire));
+	OK(connect_by_hand(&self->wire, 0));
+	OK(utter(&self->wire, "", 0));
+	OK(is_told_of_the_error(&self->wire));
+	q.qp_num = self->wire.qp_num;
+	ASSERT_EQ(0, _test_cmd_xrc_qp_query(self->wire.b.fd, &q));
+	EXPECT_EQ(DAPX_QP_ERROR, q.out_qp.state);
+	test_err(EBADFD, xrc_qp_disconnect, self->wire.b.fd, .xrcd = self->wire.b.xrcd,
+		 .qp_num = self->wire.qp_num);
 }
 
 /* One thing wrong at a time, of what is well otherwise. */
@@ -502,7 +563,7 @@ TEST_F(xrc_wire, garbage)
 		evd_drain(&self->wire.a.conn);
 		evd_drain(&self->wire.b.conn);
 		evd_drain(&self->wire.b.recv);
-		OK(connect_by_hand(&self->wire));
+		OK(connect_by_hand(&self->wire, 16));
 	}
 }
 
