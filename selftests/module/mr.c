@@ -204,7 +204,7 @@ static int locked_memory(void)
 	    _test_cmd_pd_create(host.fd, &pd))
 		return 1;
 	mem = map_pages(32, PROT_READ | PROT_WRITE);
-	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(65534) || setuid(65534))
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || become(NOBODY))
 		return 2;
 	mr.pd = pd.out_pd;
 	mr.addr = (uintptr_t)mem;

@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -260,25 +259,15 @@ static struct domain *by_path(struct list *list, const char *path)
 
 /* ---- who asks ---- */
 
+static int dumps(void *list)
+{
+	return dump(list);
+}
+
 /* What somebody else gets to see; @list is shared memory. */
 static int dump_as(struct list *list, uid_t user, int (*prepare)(void))
 {
-	int status;
-	pid_t pid;
-
-	pid = fork();
-	if (pid < 0)
-		return because("fork: %s", strerror(errno));
-	if (!pid) {
-		if (user && become(user))
-			_exit(2);
-		if (prepare && prepare())
-			_exit(3);
-		_exit(!!dump(list));
-	}
-	if (waitpid(pid, &status, 0) != pid || status)
-		return because("the one who asks ended with %d", status >> 8);
-	return 0;
+	return do_as(user, prepare, dumps, list);
 }
 
 /* ---- the scene ---- */
@@ -289,17 +278,14 @@ FIXTURE(netlink)
 	char folder[32];
 	char name[64];
 	int file;
-	mode_t mode;		/* of the node */
+	int mode;		/* of the node */
 	struct list *list;
 };
 
 FIXTURE_SETUP(netlink)
 {
-	struct stat node;
-
-	ASSERT_EQ(0, stat(DAPX_NODE, &node));
-	self->mode = node.st_mode & 07777;
-	ASSERT_EQ(0, chmod(DAPX_NODE, 0666));
+	self->mode = node_chmod(0666);
+	ASSERT_LE(0, self->mode);
 	self->list = mmap(NULL, sizeof(*self->list), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->list);
@@ -317,7 +303,7 @@ FIXTURE_TEARDOWN(netlink)
 {
 	close(self->file);
 	host_close(&self->a);
-	chmod(DAPX_NODE, self->mode);
+	node_chmod(self->mode);
 	run("rm -rf %s", self->folder);
 	munmap(self->list, sizeof(*self->list));
 }
@@ -569,40 +555,28 @@ TEST_F(netlink, network_namespaces)
 		sleep_ms(20);
 }
 
-/* A process of nobody's, with one of each in the domain of @file, until killed. */
-static pid_t neighbour(int file, struct xrc_srq *srq, __u32 *qp_num)
-{
-	int ready[2];
-	pid_t pid;
-	char c;
-
-	if (pipe(ready))
-		return -1;
-	pid = fork();
-	if (!pid) {
-		struct host own;
-
-		if (become(NOBODY) || host_set_up(&own, 0) ||
-		    host_xrc(&own, file) || xrc_srq_make(&own, 16, srq) ||
-		    qp_new(&own, own.xrcd, qp_num)) {
-			fprintf(stderr, "# the neighbour: %s\n", why());
-			_exit(1);
-		}
-		if (write(ready[1], "", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	close(ready[1]);
-	if (read(ready[0], &c, 1) != 1)
-		pid = because("the neighbour failed");
-	close(ready[0]);
-	return pid;
-}
-
+/* In memory that is shared with the neighbour. */
 struct shared {
+	int file;
 	struct xrc_srq srq;
 	__u32 qp_num;
 };
+
+static int join_domain(void *arg)
+{
+	struct shared *theirs = arg;
+	struct host own;
+
+	return become(NOBODY) || host_set_up(&own, 0) || host_xrc(&own, theirs->file) ||
+	       xrc_srq_make(&own, 16, &theirs->srq) || qp_new(&own, own.xrcd, &theirs->qp_num);
+}
+
+/* A process of nobody's, with one of each in the domain of @file, until killed. */
+static pid_t neighbour(int file, struct shared *theirs)
+{
+	theirs->file = file;
+	return keeper(join_domain, theirs);
+}
 
 static int own_mounts(void)
 {
@@ -623,7 +597,7 @@ TEST_F(netlink, path_in_another_mount_namespace)
 	theirs = mmap(NULL, sizeof(*theirs), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, theirs);
-	pid = neighbour(self->file, &theirs->srq, &theirs->qp_num);
+	pid = neighbour(self->file, theirs);
 	ASSERT_LT(0, pid) TH_LOG("%s", why());
 	OK(dump_as(self->list, NOBODY, NULL));
 	ASSERT_EQ(1, self->list->num);
@@ -654,7 +628,7 @@ TEST_F(netlink, users)
 	OK(xrc_srq_make(&self->a, 16, &srq));
 	OK(qp_new(&self->a, self->a.xrcd, &qp_num));
 	OK(xrcd_open(&self->a, -1, NULL));
-	pid = neighbour(self->file, &theirs->srq, &theirs->qp_num);
+	pid = neighbour(self->file, theirs);
 	ASSERT_LT(0, pid)
 		TH_LOG("%s", why());
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,16 +108,13 @@ static bool silent(int fd)
 FIXTURE(events)
 {
 	int fd;
-	mode_t mode;		/* of the node */
+	int mode;		/* of the node */
 };
 
 FIXTURE_SETUP(events)
 {
-	struct stat node;
-
-	ASSERT_EQ(0, stat(DAPX_NODE, &node));
-	self->mode = node.st_mode & 07777;
-	ASSERT_EQ(0, chmod(DAPX_NODE, 0666));
+	self->mode = node_chmod(0666);
+	ASSERT_LE(0, self->mode);
 	self->fd = listen_to_events();
 	ASSERT_LE(0, self->fd)
 		TH_LOG("%s", why());
@@ -127,7 +123,7 @@ FIXTURE_SETUP(events)
 FIXTURE_TEARDOWN(events)
 {
 	close(self->fd);
-	chmod(DAPX_NODE, self->mode);
+	node_chmod(self->mode);
 }
 
 #define NEXT(what, thing)						\
@@ -265,36 +261,33 @@ TEST_F(events, a_removed_device)
 
 #define EPS 8
 
+struct victim {
+	uid_t user;
+	unsigned int eps;
+};
+
+static int make_endpoints(void *arg)
+{
+	const struct victim *victim = arg;
+	struct dapx_ep_create cmd;
+	struct host own;
+	unsigned int i;
+	struct ep ep;
+
+	if ((victim->user && become(victim->user)) || host_set_up(&own, 0))
+		return -1;
+	for (i = 0; i < victim->eps; i++) {
+		ep_usual(&own, &cmd);
+		if (ep_make(&own, &cmd, &ep))
+			return -1;
+	}
+	return 0;
+}
+
 /* With @eps endpoints on @user's context, until killed. */
 static pid_t victim(uid_t user, unsigned int eps)
 {
-	struct dapx_ep_create cmd;
-	struct host own;
-	struct ep ep;
-	int ready[2];
-	pid_t pid;
-	char c;
-
-	if (pipe(ready))
-		return -1;
-	pid = fork();
-	if (!pid) {
-		if ((user && become(user)) || host_set_up(&own, 0))
-			_exit(1);
-		while (eps--) {
-			ep_usual(&own, &cmd);
-			if (ep_make(&own, &cmd, &ep))
-				_exit(1);
-		}
-		if (write(ready[1], "", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	close(ready[1]);
-	if (read(ready[0], &c, 1) != 1)
-		pid = because("the victim failed");
-	close(ready[0]);
-	return pid;
+	return keeper(make_endpoints, &(struct victim){ .user = user, .eps = eps });
 }
 
 TEST_F(events, a_killed_process)

@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,25 +93,22 @@ static int objects(struct list *list)
 	return dump(list, DAPX_GENL_CMD_OBJECT_GET);
 }
 
+struct question {
+	struct list *list;
+	__u8 cmd;
+};
+
+static int asks(void *arg)
+{
+	const struct question *question = arg;
+
+	return dump(question->list, question->cmd);
+}
+
 /* What somebody else gets to see; @list is shared memory. */
 static int see_as(struct list *list, uid_t user, int (*prepare)(void), __u8 cmd)
 {
-	int status;
-	pid_t pid;
-
-	pid = fork();
-	if (pid < 0)
-		return because("fork: %s", strerror(errno));
-	if (!pid) {
-		if (user && become(user))
-			_exit(2);
-		if (prepare && prepare())
-			_exit(3);
-		_exit(!!dump(list, cmd));
-	}
-	if (waitpid(pid, &status, 0) != pid || status)
-		return because("the one who asks ended with %d", status >> 8);
-	return 0;
+	return do_as(user, prepare, asks, &(struct question){ .list = list, .cmd = cmd });
 }
 
 static struct thing *find(struct list *list, __u32 context, __u32 type, __u32 handle)
@@ -133,17 +129,14 @@ FIXTURE(objects)
 {
 	struct host a;
 	__u32 context;
-	mode_t mode;		/* of the node */
+	int mode;		/* of the node */
 	struct list *list;
 };
 
 FIXTURE_SETUP(objects)
 {
-	struct stat node;
-
-	ASSERT_EQ(0, stat(DAPX_NODE, &node));
-	self->mode = node.st_mode & 07777;
-	ASSERT_EQ(0, chmod(DAPX_NODE, 0666));
+	self->mode = node_chmod(0666);
+	ASSERT_LE(0, self->mode);
 	self->list = mmap(NULL, sizeof(*self->list), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->list);
@@ -157,7 +150,7 @@ FIXTURE_SETUP(objects)
 FIXTURE_TEARDOWN(objects)
 {
 	host_close(&self->a);
-	chmod(DAPX_NODE, self->mode);
+	node_chmod(self->mode);
 	munmap(self->list, sizeof(*self->list));
 }
 
@@ -364,28 +357,11 @@ TEST_F(objects, many)
 
 /* ---- to whom ---- */
 
-/* A process of nobody's, with a context, until killed. */
-static pid_t neighbour(void)
+static int open_context(void *unused)
 {
 	struct host own;
-	int ready[2];
-	pid_t pid;
-	char c;
 
-	if (pipe(ready))
-		return -1;
-	pid = fork();
-	if (!pid) {
-		if (become(NOBODY) || host_set_up(&own, 0) || write(ready[1], "", 1) != 1)
-			_exit(1);
-		pause();
-		_exit(1);
-	}
-	close(ready[1]);
-	if (read(ready[0], &c, 1) != 1)
-		pid = because("the neighbour failed");
-	close(ready[0]);
-	return pid;
+	return become(NOBODY) || host_set_up(&own, 0);
 }
 
 TEST_F(objects, users)
@@ -394,7 +370,8 @@ TEST_F(objects, users)
 	unsigned int i, k, n;
 	pid_t pid;
 
-	pid = neighbour();
+	/* A process of nobody's, with a context. */
+	pid = keeper(open_context, NULL);
 	ASSERT_LT(0, pid)
 		TH_LOG("%s", why());
 	OK(contexts(self->list));

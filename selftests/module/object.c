@@ -423,7 +423,7 @@ TEST_F(object, limit_of_context)
 
 TEST_F(object, limit_of_user)
 {
-	int status;
+	int mode;
 	pid_t pid;
 
 	ASSERT_LT(0, self->max_user_objects);
@@ -434,22 +434,23 @@ TEST_F(object, limit_of_user)
 	test_err(EDQUOT, pd_create, self->a.fd, 0);
 	test_err(EDQUOT, pd_create, self->b.fd, 0);
 
-	/* Another user has his own: the node is opened before the change. */
+	/* Another user has his own. */
+	mode = node_chmod(0666);
+	ASSERT_LE(0, mode);
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		struct dapx_pd_create pd = {};
 		struct host own;
 
-		if (chmod(DAPX_NODE, 0666) || setgid(65534) || setuid(65534))
+		if (become(NOBODY))
 			_exit(1);
 		if (host_open(&own, 0) || host_attach(&own))
 			_exit(2);
 		_exit(_test_cmd_pd_create(own.fd, &pd) ? 3 : 0);
 	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, chmod(DAPX_NODE, 0660));
-	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, wait_for(pid));
+	node_chmod(mode);
 
 	/* What a closed context held is given back. */
 	host_close(&self->b);

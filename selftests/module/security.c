@@ -60,7 +60,7 @@ TEST_F(security, node)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		if (setgid(65534) || setuid(65534))
+		if (become(NOBODY))
 			_exit(1);
 		_exit(open(DAPX_NODE, O_RDWR) == -1 && errno == EACCES ? 0 : 2);
 	}

@@ -986,24 +986,43 @@ FIXTURE(two) {
 	struct ibv_qp *qa, *qb;
 };
 
+/* FIXTURE_DATA(two), which checkpatch does not take for a type, is struct _test_data_two. */
+static int qps_destroy(struct _test_data_two *self)
+{
+	int error = 0;
+
+	if (self->qa)
+		error = ibv_destroy_qp(self->qa);
+	if (self->qb && !error)
+		error = ibv_destroy_qp(self->qb);
+	self->qa = NULL;
+	self->qb = NULL;
+	return error;
+}
+
+/* New ones in place of those that there are; the second receives from @srq, if there is one. */
+static int qps_connect(struct _test_data_two *self, struct ibv_srq *srq)
+{
+	if (qps_destroy(self))
+		return because("a queue pair cannot be destroyed");
+	self->qa = make_qp(&self->a, IBV_QPT_RC, NULL);
+	self->qb = make_qp(&self->b, IBV_QPT_RC, srq);
+	if (!self->qa || !self->qb)
+		return because("a queue pair: %m");
+	return to_rts(self->qa, &self->a, &self->b, self->qb->qp_num) ||
+	       to_rts(self->qb, &self->b, &self->a, self->qa->qp_num) ? -1 : 0;
+}
+
 FIXTURE_SETUP(two)
 {
 	OK(side_open(&self->a, getenv("DAPX_DEV")));
 	OK(side_open(&self->b, getenv("DAPX_PEER_DEV")));
-	self->qa = make_qp(&self->a, IBV_QPT_RC, NULL);
-	self->qb = make_qp(&self->b, IBV_QPT_RC, NULL);
-	ASSERT_NE(NULL, self->qa);
-	ASSERT_NE(NULL, self->qb);
-	OK(to_rts(self->qa, &self->a, &self->b, self->qb->qp_num));
-	OK(to_rts(self->qb, &self->b, &self->a, self->qa->qp_num));
+	OK(qps_connect(self, NULL));
 }
 
 FIXTURE_TEARDOWN(two)
 {
-	if (self->qa)
-		EXPECT_EQ(0, ibv_destroy_qp(self->qa));
-	if (self->qb)
-		EXPECT_EQ(0, ibv_destroy_qp(self->qb));
+	EXPECT_EQ(0, qps_destroy(self));
 	EXPECT_EQ(0, side_close(&self->a)) TH_LOG("%s", why());
 	EXPECT_EQ(0, side_close(&self->b)) TH_LOG("%s", why());
 }
@@ -1263,18 +1282,11 @@ TEST_F(two, solicited_completion_events)
 	void *context;
 	int i;
 
-	ASSERT_EQ(0, ibv_destroy_qp(self->qb));
-	self->qb = NULL;
+	ASSERT_EQ(0, qps_destroy(self));
 	self->b.cq = ibv_create_cq(self->b.context, DEPTH, NULL, self->b.channel, 0);
 	ASSERT_NE(NULL, self->b.cq);
 	ASSERT_EQ(0, ibv_req_notify_cq(self->b.cq, 1));
-	self->qb = make_qp(&self->b, IBV_QPT_RC, NULL);
-	ASSERT_NE(NULL, self->qb);
-	ASSERT_EQ(0, ibv_destroy_qp(self->qa));
-	self->qa = make_qp(&self->a, IBV_QPT_RC, NULL);
-	ASSERT_NE(NULL, self->qa);
-	OK(to_rts(self->qa, &self->a, &self->b, self->qb->qp_num));
-	OK(to_rts(self->qb, &self->b, &self->a, self->qa->qp_num));
+	OK(qps_connect(self, NULL));
 	fcntl(self->b.channel->fd, F_SETFL, O_NONBLOCK);
 	for (i = 0; i < 8; i++)
 		ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, i));
@@ -1305,8 +1317,7 @@ TEST_F(two, solicited_completion_events)
 	ASSERT_TRUE(readable(self->b.channel->fd, PATIENCE_MS));
 	ASSERT_EQ(0, ibv_get_cq_event(self->b.channel, &cq, &context));
 	ibv_ack_cq_events(self->b.cq, 3);
-	ASSERT_EQ(0, ibv_destroy_qp(self->qb));
-	self->qb = NULL;
+	ASSERT_EQ(0, qps_destroy(self));
 	ASSERT_EQ(0, ibv_destroy_cq(self->b.cq));
 	self->b.cq = own;
 }
@@ -1371,18 +1382,11 @@ TEST_F(two, destroying_a_cq_waits_for_acknowledgements)
 	void *context;
 	__u64 begin;
 
-	ASSERT_EQ(0, ibv_destroy_qp(self->qb));
-	self->qb = NULL;
+	ASSERT_EQ(0, qps_destroy(self));
 	own = self->b.cq;
 	self->b.cq = ibv_create_cq(self->b.context, DEPTH, NULL, self->b.channel, 0);
 	ASSERT_NE(NULL, self->b.cq);
-	self->qb = make_qp(&self->b, IBV_QPT_RC, NULL);
-	ASSERT_NE(NULL, self->qb);
-	ASSERT_EQ(0, ibv_destroy_qp(self->qa));
-	self->qa = make_qp(&self->a, IBV_QPT_RC, NULL);
-	ASSERT_NE(NULL, self->qa);
-	OK(to_rts(self->qa, &self->a, &self->b, self->qb->qp_num));
-	OK(to_rts(self->qb, &self->b, &self->a, self->qa->qp_num));
+	OK(qps_connect(self, NULL));
 	ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, 1));
 	ASSERT_EQ(0, ibv_req_notify_cq(self->b.cq, 0));
 	ASSERT_EQ(0, post_send(self->qa, &self->a, 1, 4, 0));
@@ -1612,7 +1616,7 @@ TEST_F(two, device_that_is_removed)
 	EXPECT_EQ(0, close_domain(domain));
 	EXPECT_EQ(NULL, ibv_alloc_pd(self->a.context));
 	EXPECT_EQ(EIO, errno);
-	EXPECT_EQ(0, ibv_destroy_qp(self->qa));
+	EXPECT_EQ(0, qps_destroy(self));
 	OK(side_close(&self->a));
 	ASSERT_EQ(0, pthread_join(thread, &failed));
 	EXPECT_EQ(NULL, failed) TH_LOG("%s", (char *)failed);
@@ -1620,12 +1624,8 @@ TEST_F(two, device_that_is_removed)
 	/* It comes back, and is another one. */
 	OK(device_add(&host));
 	host_close(&host);
-	EXPECT_EQ(0, ibv_destroy_qp(self->qb));
 	OK(side_open(&self->a, host.device));
-	self->qa = make_qp(&self->a, IBV_QPT_RC, NULL);
-	self->qb = make_qp(&self->b, IBV_QPT_RC, NULL);
-	OK(to_rts(self->qa, &self->a, &self->b, self->qb->qp_num));
-	OK(to_rts(self->qb, &self->b, &self->a, self->qa->qp_num));
+	OK(qps_connect(self, NULL));
 	ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, 22));
 	ASSERT_EQ(0, post_send(self->qa, &self->a, 11, 8, 0));
 	OK(next_wc(self->a.cq, &wc));
@@ -1640,19 +1640,12 @@ TEST_F(two, an_srq_is_resized)
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 2, .max_sge = 1 } };
 	struct ibv_srq_attr change = { .max_wr = 4 * DEPTH }, got;
 	struct ibv_srq *srq;
-	struct ibv_qp *qp;
 	struct ibv_wc wc;
 	int i;
 
 	srq = ibv_create_srq(self->b.pd, &attr);
 	ASSERT_NE(NULL, srq);
-	qp = make_qp(&self->b, IBV_QPT_RC, srq);
-	ASSERT_NE(NULL, qp);
-	ASSERT_EQ(0, ibv_destroy_qp(self->qa));
-	self->qa = make_qp(&self->a, IBV_QPT_RC, NULL);
-	ASSERT_NE(NULL, self->qa);
-	OK(to_rts(self->qa, &self->a, &self->b, qp->qp_num));
-	OK(to_rts(qp, &self->b, &self->a, self->qa->qp_num));
+	OK(qps_connect(self, srq));
 	ASSERT_EQ(0, post_recv(NULL, srq, &self->b, 0));
 	ASSERT_EQ(0, ibv_modify_srq(srq, &change, IBV_SRQ_MAX_WR));
 	ASSERT_EQ(0, ibv_query_srq(srq, &got));
@@ -1667,7 +1660,7 @@ TEST_F(two, an_srq_is_resized)
 	}
 	change.max_wr = 0;
 	EXPECT_EQ(EINVAL, ibv_modify_srq(srq, &change, IBV_SRQ_MAX_WR));
-	EXPECT_EQ(0, ibv_destroy_qp(qp));
+	EXPECT_EQ(0, qps_destroy(self));
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
 
@@ -1677,19 +1670,12 @@ TEST_F(two, limit_event_of_a_shared_queue)
 	struct ibv_srq_attr limit = { .srq_limit = 2 }, got;
 	struct ibv_async_event event;
 	struct ibv_srq *srq;
-	struct ibv_qp *qp;
 	struct ibv_wc wc;
 	int i;
 
 	srq = ibv_create_srq(self->b.pd, &attr);
 	ASSERT_NE(NULL, srq);
-	qp = make_qp(&self->b, IBV_QPT_RC, srq);
-	ASSERT_NE(NULL, qp);
-	ASSERT_EQ(0, ibv_destroy_qp(self->qa));
-	self->qa = make_qp(&self->a, IBV_QPT_RC, NULL);
-	ASSERT_NE(NULL, self->qa);
-	OK(to_rts(self->qa, &self->a, &self->b, qp->qp_num));
-	OK(to_rts(qp, &self->b, &self->a, self->qa->qp_num));
+	OK(qps_connect(self, srq));
 	fcntl(self->b.context->async_fd, F_SETFL, O_NONBLOCK);
 	EXPECT_EQ(-1, ibv_get_async_event(self->b.context, &event));
 	EXPECT_EQ(EAGAIN, errno);
@@ -1702,7 +1688,7 @@ TEST_F(two, limit_event_of_a_shared_queue)
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, post_send(self->qa, &self->a, i, 4, 0));
 		OK(next_wc(self->b.cq, &wc));
-		EXPECT_EQ(qp->qp_num, wc.qp_num);
+		EXPECT_EQ(self->qb->qp_num, wc.qp_num);
 	}
 	ASSERT_TRUE(readable(self->b.context->async_fd, PATIENCE_MS));
 	ASSERT_EQ(0, ibv_get_async_event(self->b.context, &event));
@@ -1710,7 +1696,7 @@ TEST_F(two, limit_event_of_a_shared_queue)
 	EXPECT_EQ(srq, event.element.srq);
 	EXPECT_FALSE(readable(self->b.context->async_fd, GLANCE_MS));
 	ibv_ack_async_event(&event);
-	EXPECT_EQ(0, ibv_destroy_qp(qp));
+	EXPECT_EQ(0, qps_destroy(self));
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
 
@@ -1778,11 +1764,41 @@ TEST_F(two, requests_of_the_extended_interface)
 	EXPECT_EQ(0, ibv_poll_cq(self->a.cq, 1, &wc));
 }
 
+/* A sender at @from, connected with a new receive queue pair of @domain, which is of @to. */
+static struct ibv_qp *make_xrc_pair(struct side *from, struct side *to,
+				    struct ibv_xrc_domain *domain, __u32 *qp_num)
+{
+	struct ibv_qp_init_attr attr = { .xrc_domain = domain };
+	struct ibv_qp *sender = make_qp(from, IBV_QPT_XRC, NULL);
+	struct ibv_qp_attr init = init_attr(), rtr;
+
+	if (!sender || ibv_create_xrc_rcv_qp(&attr, qp_num))
+		return NULL;
+	rtr = rtr_attr(to, from, sender->qp_num);
+	if (ibv_modify_xrc_rcv_qp(domain, *qp_num, &init, INIT_MASK) ||
+	    ibv_modify_xrc_rcv_qp(domain, *qp_num, &rtr, RTR_MASK) ||
+	    to_rts(sender, from, to, *qp_num))
+		return NULL;
+	return sender;
+}
+
+static bool is_event_of(struct ibv_context *context, __u32 qp_num, int type)
+{
+	struct ibv_async_event event;
+	bool right;
+
+	if (!readable(context->async_fd, PATIENCE_MS) || ibv_get_async_event(context, &event))
+		return false;
+	right = (int)event.event_type == (type | (int)IBV_XRC_QP_EVENT_FLAG) &&
+		event.element.xrc_qp_num == qp_num;
+	ibv_ack_async_event(&event);
+	return right;
+}
+
 /* OFED's way from end to end: three queues behind one receive queue pair. */
 TEST_F(two, xrc_of_ofed)
 {
-	struct ibv_qp_attr init = init_attr(), error = { .qp_state = IBV_QPS_ERR }, rtr;
-	struct ibv_qp_init_attr attr = {};
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	struct ibv_xrc_domain *domain;
 	struct ibv_srq *srqs[3];
 	__u32 qp_num;
@@ -1799,14 +1815,8 @@ TEST_F(two, xrc_of_ofed)
 		ASSERT_NE(NULL, srqs[i]);
 		ASSERT_EQ(0, post_recv(NULL, srqs[i], &self->b, 100 + i));
 	}
-	attr.xrc_domain = domain;
-	ASSERT_EQ(0, ibv_create_xrc_rcv_qp(&attr, &qp_num));
-	sender = make_qp(&self->a, IBV_QPT_XRC, NULL);
+	sender = make_xrc_pair(&self->a, &self->b, domain, &qp_num);
 	ASSERT_NE(NULL, sender);
-	ASSERT_EQ(0, ibv_modify_xrc_rcv_qp(domain, qp_num, &init, INIT_MASK));
-	rtr = rtr_attr(&self->b, &self->a, sender->qp_num);
-	ASSERT_EQ(0, ibv_modify_xrc_rcv_qp(domain, qp_num, &rtr, RTR_MASK));
-	OK(to_rts(sender, &self->a, &self->b, qp_num));
 
 	for (i = 2; i >= 0; i--) {
 		snprintf(self->a.memory, 16, "to queue %d", i);
@@ -1820,11 +1830,7 @@ TEST_F(two, xrc_of_ofed)
 		EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	}
 	/* Its first message is an event, by its number. */
-	ASSERT_TRUE(readable(self->b.context->async_fd, PATIENCE_MS));
-	ASSERT_EQ(0, ibv_get_async_event(self->b.context, &event));
-	EXPECT_EQ((int)(IBV_EVENT_COMM_EST | IBV_XRC_QP_EVENT_FLAG), (int)event.event_type);
-	EXPECT_EQ(qp_num, event.element.xrc_qp_num);
-	ibv_ack_async_event(&event);
+	EXPECT_TRUE(is_event_of(self->b.context, qp_num, IBV_EVENT_COMM_EST));
 	/* A queue's limit is an event of the device, not of its CQ. */
 	ASSERT_EQ(0, post_recv(NULL, srqs[0], &self->b, 200));
 	ASSERT_EQ(0, ibv_modify_srq(srqs[0], &limit, IBV_SRQ_LIMIT));
@@ -1836,12 +1842,7 @@ TEST_F(two, xrc_of_ofed)
 	ibv_ack_async_event(&event);
 
 	ASSERT_EQ(0, ibv_modify_xrc_rcv_qp(domain, qp_num, &error, IBV_QP_STATE));
-	ASSERT_TRUE(readable(self->b.context->async_fd, PATIENCE_MS));
-	ASSERT_EQ(0, ibv_get_async_event(self->b.context, &event));
-	EXPECT_EQ((int)(IBV_EVENT_QP_LAST_WQE_REACHED | IBV_XRC_QP_EVENT_FLAG),
-		  (int)event.event_type);
-	EXPECT_EQ(qp_num, event.element.xrc_qp_num);
-	ibv_ack_async_event(&event);
+	EXPECT_TRUE(is_event_of(self->b.context, qp_num, IBV_EVENT_QP_LAST_WQE_REACHED));
 	EXPECT_EQ(0, ibv_destroy_qp(sender));
 	EXPECT_EQ(0, ibv_unreg_xrc_rcv_qp(domain, qp_num));
 	for (i = 0; i < 3; i++)
@@ -1850,25 +1851,12 @@ TEST_F(two, xrc_of_ofed)
 	close(fd);
 }
 
-static bool is_event_of(struct ibv_context *context, __u32 qp_num, int type)
-{
-	struct ibv_async_event event;
-	bool right;
-
-	if (!readable(context->async_fd, PATIENCE_MS) || ibv_get_async_event(context, &event))
-		return false;
-	right = (int)event.event_type == (type | (int)IBV_XRC_QP_EVENT_FLAG) &&
-		event.element.xrc_qp_num == qp_num;
-	ibv_ack_async_event(&event);
-	return right;
-}
-
 /* OFED tells each process that is registered of what becomes of a receive queue pair. */
 TEST_F(two, events_of_a_receive_queue_pair_reach_all_who_are_registered)
 {
-	struct ibv_qp_attr init = init_attr(), rtr, got;
 	struct ibv_xrc_domain *domain, *of_other;
-	struct ibv_qp_init_attr attr = {}, created;
+	struct ibv_qp_init_attr created;
+	struct ibv_qp_attr got;
 	struct ibv_context *other;
 	int fd = temporary_file();
 	struct ibv_qp *sender;
@@ -1885,15 +1873,9 @@ TEST_F(two, events_of_a_receive_queue_pair_reach_all_who_are_registered)
 	srq = make_xrc_srq(&self->b, domain);
 	ASSERT_NE(NULL, srq);
 	ASSERT_EQ(0, post_recv(NULL, srq, &self->b, 1));
-	attr.xrc_domain = domain;
-	ASSERT_EQ(0, ibv_create_xrc_rcv_qp(&attr, &qp_num));
-	ASSERT_EQ(0, ibv_reg_xrc_rcv_qp(of_other, qp_num));
-	sender = make_qp(&self->a, IBV_QPT_XRC, NULL);
+	sender = make_xrc_pair(&self->a, &self->b, domain, &qp_num);
 	ASSERT_NE(NULL, sender);
-	ASSERT_EQ(0, ibv_modify_xrc_rcv_qp(domain, qp_num, &init, INIT_MASK));
-	rtr = rtr_attr(&self->b, &self->a, sender->qp_num);
-	ASSERT_EQ(0, ibv_modify_xrc_rcv_qp(domain, qp_num, &rtr, RTR_MASK));
-	OK(to_rts(sender, &self->a, &self->b, qp_num));
+	ASSERT_EQ(0, ibv_reg_xrc_rcv_qp(of_other, qp_num));
 
 	ASSERT_EQ(0, post_send(sender, &self->a, 1, 8, srq->xrc_srq_num));
 	OK(next_wc(self->b.cq, &wc));

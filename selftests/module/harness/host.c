@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host.h"
@@ -16,6 +17,15 @@ static const char *setting(const char *name, const char *otherwise)
 	const char *value = getenv(name);
 
 	return value && *value ? value : otherwise;
+}
+
+int node_chmod(int mode)
+{
+	struct stat node;
+
+	if (stat(DAPX_NODE, &node) || chmod(DAPX_NODE, mode))
+		return -1;
+	return node.st_mode & 07777;
 }
 
 int host_open(struct host *host, unsigned int number)

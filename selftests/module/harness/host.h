@@ -29,6 +29,8 @@ struct host {
 	__u32 xrcd;			/* 0: none */
 };
 
+/* Gives the device node another mode; the one that it had, or -1 with errno. */
+int node_chmod(int mode);
 /* Opens the device node only. */
 int host_open(struct host *host, unsigned int number);
 int host_attach(struct host *host);

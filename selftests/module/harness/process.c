@@ -3,11 +3,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "process.h"
+#include "why.h"
 
 int wait_for(pid_t pid)
 {
@@ -22,6 +24,49 @@ void kill_and_wait(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+
+pid_t keeper(int (*make)(void *arg), void *arg)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(ready))
+		return because("pipe: %m");
+	pid = fork();
+	if (!pid) {
+		if (make(arg))
+			fprintf(stderr, "# %s\n", why());
+		else if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	if (pid > 0 && read(ready[0], &c, 1) != 1) {
+		wait_for(pid);
+		pid = because("another process cannot make what it should");
+	}
+	close(ready[0]);
+	return pid;
+}
+
+int do_as(uid_t user, int (*prepare)(void), int (*what)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+	int code;
+
+	if (pid < 0)
+		return because("fork: %m");
+	if (!pid) {
+		if (user && become(user))
+			_exit(2);
+		if (prepare && prepare())
+			_exit(3);
+		_exit(!!what(arg));
+	}
+	code = wait_for(pid);
+	return code ? because("who does it as %u ended with %d", user, code) : 0;
 }
 
 int become(uid_t user)
