@@ -56,6 +56,11 @@ deb: ## Debian packages in build/deb, source and binary
 	@$(install_missing) build deb
 	@packaging/build-deb $(BUILD)/deb
 
+.PHONY: rpm
+rpm: ## RPM packages in build/rpm
+	@$(install_missing) build rpm
+	@packaging/build-rpm $(BUILD)/rpm
+
 .PHONY: clean
 clean: ## remove build/ (the kernels in the cache stay)
 	rm -rf $(BUILD)
@@ -110,13 +115,15 @@ check-full: packages-for-check ## the same on all three kernels with unscaled co
 later := 0.2.0-1
 .PHONY: packages-for-check
 packages-for-check:
-	@$(install_missing) build run check deb
+	@$(install_missing) build run check deb rpm
 	@packaging/build-deb $(BUILD)/deb
 	@packaging/build-deb $(BUILD)/deb $(later)
+	@packaging/build-rpm $(BUILD)/rpm
 	@selftests/dkms.sh $(BUILD)/deb 6.1 6.12
+	@selftests/rpm.sh $(BUILD)/deb $(BUILD)/rpm
 
 .PHONY: check-packages
-check-packages: packages-for-check ## build the Debian packages; install, upgrade, remove them on both stock kernels
+check-packages: packages-for-check ## build the packages; install, upgrade, remove Debian's on both stock kernels
 	@selftests/vm/run --kernel 6.1 --no-module selftests/module/packages.sh
 	@selftests/vm/run --kernel 6.12 --no-module selftests/module/packages.sh
 
