@@ -707,6 +707,7 @@ static int all_eio(int fd)
 struct waiter {
 	struct evd *evd;
 	int error;
+	pid_t tid;
 };
 
 static void *waits(void *arg)
@@ -718,6 +719,7 @@ static void *waits(void *arg)
 		.deadline = DAPX_NO_DEADLINE,
 	};
 
+	__atomic_store_n(&waiter->tid, gettid(), __ATOMIC_RELEASE);
 	waiter->error = _test_cmd_evd_wait(waiter->evd->fd, &wait) ? errno : 0;
 	return NULL;
 }
@@ -848,7 +850,7 @@ TEST_F(removal, with_a_request)
 TEST_F(removal, under_traffic)
 {
 	struct waiter waiters[3] = {
-		{ &self->a.recv, 0 }, { &self->a.conn, 0 }, { &self->a.done, 0 },
+		{ .evd = &self->a.recv }, { .evd = &self->a.conn }, { .evd = &self->a.done },
 	};
 	struct poster poster = { .ep = &self->ea };
 	pthread_t sending, waiting[3];
@@ -872,7 +874,9 @@ TEST_F(removal, under_traffic)
 		ASSERT_EQ(0, pthread_create(&waiting[i], NULL, waits,
 					    &waiters[i]));
 	ASSERT_EQ(0, pthread_create(&sending, NULL, keeps_sending, &poster));
-	sleep_ms(50);
+	for (i = 0; i < 3; i++)
+		OK(await_asleep(&waiters[i].tid, DAPX_EVD_WAIT));
+	OK(expect_completion(&self->b.recv, 0, DAPX_STATUS_SUCCESS, NULL));
 
 	REMOVE();
 	for (i = 0; i < 3; i++) {
