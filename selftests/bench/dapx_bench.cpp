@@ -137,6 +137,9 @@ public:
         lent_.push_back(std::move(rmr));
     }
 
+    /// There is nothing cheaper.
+    void keep_window() { keep_lent(); }
+
     Done poll() { return take_completion(evd_); }
 
     void sleep() { must(evd_.wait()); }

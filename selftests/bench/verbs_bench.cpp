@@ -207,6 +207,14 @@ public:
             die("ibv_reg_mr: %m");
     }
 
+    void keep_window()
+    {
+        make_window();
+        bind_window();
+        while (poll() == Done::nothing) {
+        }
+    }
+
     Done poll()
     {
         ibv_wc completion;

@@ -10,6 +10,7 @@
 //                                      a window for the peer; the latter two as requests
 //     lend(size)                       memory for a peer, and back, at once
 //     keep_lent()                      a page for a peer, until the process ends
+//     keep_window()                    the same, by a window of registered memory
 //     poll()                           takes one completion, if there is one
 //
 // and, where it has them,
@@ -446,10 +447,14 @@ template <class Api> void windows(End& end, unsigned count)
     end.peer.meet();
 }
 
-/// Many connected endpoints of depth 64, @p windows for the peer of each: the memory of one, and
-/// the time that all of a killed process take to go.
-template <class Api> void endpoints_of_end(End& end, unsigned count, unsigned windows)
+/// Lends something to the peer of an endpoint; nullptr: nothing.
+template <class Api> using Keep = void (Api::Endpoint::*)();
+
+/// Many connected endpoints of depth 64, @p keep ten times for each: the memory of one, and the
+/// time that all of a killed process take to go.
+template <class Api> void endpoints_of_end(End& end, unsigned count, Keep<Api> keep)
 {
+    constexpr unsigned windows = 10;
     constexpr Depths depths{64, 64};
     const std::span<std::byte> memory = allocate(4096);
     typename Api::Device device(end.device, memory);
@@ -473,17 +478,16 @@ template <class Api> void endpoints_of_end(End& end, unsigned count, unsigned wi
     end.controller.meet();
     end.controller.meet();
     make(count);
-    for (unsigned i = 0; end.client && i < count * windows; ++i)
-        endpoints[i % endpoints.size()].keep_lent();
+    for (unsigned i = 0; end.client && keep != nullptr && i < count * windows; ++i)
+        (endpoints[i % endpoints.size()].*keep)();
     end.controller.meet();
     for (;;)
         pause();
 }
 
-template <class Api> void endpoints(unsigned count, unsigned windows)
+template <class Api> void endpoints(unsigned count, Keep<Api> keep)
 {
-    const Controller ends(
-        [count, windows](End& end) { endpoints_of_end<Api>(end, count, windows); });
+    const Controller ends([count, keep](End& end) { endpoints_of_end<Api>(end, count, keep); });
     const unsigned before_all = device_objects(ends.client_device());
     ends.meet();
     const double before = kernel_memory();
@@ -559,14 +563,17 @@ template <class Api> int main(int argc, char** argv)
     else if (workload == "receivers")
         receivers<Api>(count);
     else if (workload == "endpoints")
-        endpoints<Api>(count, 0);
+        endpoints<Api>(count, nullptr);
+    else if (workload == "endpoints-with-lent-pages")
+        endpoints<Api>(count, &Api::Endpoint::keep_lent);
     else if (workload == "endpoints-with-windows")
-        endpoints<Api>(count, 10);
+        endpoints<Api>(count, &Api::Endpoint::keep_window);
     else if (workload == "hold-system-calls")
         SystemCalls::hold();
     else
         die("usage: %s latency|rate|bandwidth|small-doorbells|large-doorbells|polls|windows|"
-            "receivers|endpoints|endpoints-with-windows|hold-system-calls COUNT",
+            "receivers|endpoints|endpoints-with-lent-pages|endpoints-with-windows|hold-system-calls "
+            "COUNT",
             argv[0]);
     return 0;
 }
