@@ -11,7 +11,8 @@ debs=$1 rpms=$2
 . "$here/module/harness/tap.sh"
 trap 'rm -rf "$work"' EXIT
 
-# Where distributions have libraries, and whether they compress pages, differs, as do the papers that they want.
+# Distributions differ in where libraries are, in whether manual pages are compressed, and in the files about licences
+# and changes.
 alike() {
 	sed -E 's,^/usr/lib/[a-z0-9_]+-linux-gnu/,/usr/lib64/,; s,\.gz$,,' |
 		grep -vE '^/usr/share/(doc|licenses|lintian)/|^/usr/lib/\.build-id/' | sort

@@ -89,7 +89,7 @@ FIXTURE(xrc_wire)
 	struct wire wire;
 };
 
-/* A connection of @ep, a plain endpoint, with a new receive queue pair; it hears @answers. */
+/* Connects self->ep with a new receive queue pair; it has receives for @answers. */
 static int connect_by_hand(struct wire *self, unsigned int answers)
 {
 	/* rxe takes 7 retries for no limit. */

@@ -35,6 +35,8 @@ pid_t keeper(int (*make)(void *arg), void *arg)
 	if (pipe(ready))
 		return because("pipe: %m");
 	pid = fork();
+	if (pid < 0)
+		because("fork: %m");
 	if (!pid) {
 		if (make(arg))
 			fprintf(stderr, "# %s\n", why());
