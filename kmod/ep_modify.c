@@ -178,6 +178,20 @@ out:
 	return ret;
 }
 
+/* Returns false if the endpoint is in another state than @from by now. */
+static bool dapx_ep_change_state(struct dapx_ep *ep, enum dapx_ep_state from,
+				 enum dapx_ep_state to)
+{
+	bool as_expected;
+
+	spin_lock_irq(&ep->lock);
+	as_expected = ep->state == from;
+	if (as_expected && from != to)
+		dapx_ep_set_state(ep, to);
+	spin_unlock_irq(&ep->lock);
+	return as_expected;
+}
+
 static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step)
 {
 	static const struct {
@@ -193,6 +207,7 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 	enum dapx_ep_state from, to;
 	struct ib_qp_attr attr;
 	int mask, ret;
+	bool early;
 
 	if (dev->iwarp)
 		return -EOPNOTSUPP;
@@ -210,7 +225,16 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 	if (ep->transport->adjust_step)
 		ep->transport->adjust_step(ep, step, &attr, mask);
 
+	/*
+	 * In RTR, a message may come and break the connection before dapx_ep_qp_modify() returns,
+	 * and an endpoint without a connection would ignore that: the state changes first.
+	 */
+	early = step->state == DAPX_QP_RTR;
+	if (early && !dapx_ep_change_state(ep, from, to))
+		return -EBADFD;
 	ret = dapx_ep_qp_modify(ep, &attr, mask);
+	if (ret && early)
+		dapx_ep_change_state(ep, to, from);
 	/* The queue pair is in error, or the GID index has no GID. */
 	if (ret)
 		return ret == -ECANCELED ? -EBADFD : ret == -ENODATA ? -EINVAL : ret;
@@ -220,10 +244,10 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 		ep->port = step->port;
 	else if (step->state == DAPX_QP_RTR)
 		ep->remote_qp_num = step->dest_qp_num;
-	/* A message may have broken the connection already. */
-	if (ep->state == from && from != to)
-		dapx_ep_set_state(ep, to);
 	spin_unlock_irq(&ep->lock);
+	/* A message may have broken the connection already: then its state stays. */
+	if (!early)
+		dapx_ep_change_state(ep, from, to);
 	dapx_ep_update_modes(ep);
 	return 0;
 }
