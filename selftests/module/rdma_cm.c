@@ -1226,23 +1226,38 @@ TEST_F(cm, migrate_to_where_it_is)
 	OK(drop(&id));
 }
 
-/* In the moment in which an event comes: it is got where the id is then. */
+/* A request that is on its way, or there already, is got where the listener is then. */
 TEST_F(cm, migrate_while_an_event_comes)
 {
-	unsigned int n = count(50, 1000), i;
+	struct rdma_event_channel *from = self->cb, *to = rdma_create_event_channel(), *old;
+	unsigned int n = count(20, 400), i;
+	__u64 begin, end, takes_ns = 0;
 
-	for (i = 0; i < n; i++) {
-		struct rdma_cm_id *id = new_id(self->ca);
-
-		ASSERT_EQ(0, rdma_resolve_addr(id, at(own_ip(), 0), at(peer_ip(), 7),
-					       PATIENCE_MS));
-		spin(dice() % 20000);
-		ASSERT_EQ(0, rdma_migrate_id(id, self->cb));
-		OK(expect(self->cb, id, RDMA_CM_EVENT_ADDR_RESOLVED));
-		OK(no_event(self->ca, 0));
-		OK(no_event(self->cb, 0));
-		OK(drop(&id));
+	ASSERT_NE(NULL, to);
+	for (i = 0; i <= n; i++) {
+		OK(call(self, self->port, NULL, &self->a));
+		begin = now_ns();
+		if (i) {
+			end = begin + dice() % (2 * takes_ns);
+			while (now_ns() < end)
+				;
+		} else {
+			/* This one says how long it is on its way. */
+			ASSERT_TRUE(readable(from, PATIENCE_MS));
+			takes_ns = now_ns() - begin;
+		}
+		ASSERT_EQ(0, rdma_migrate_id(self->listener, to));
+		OK(take_request(to, self->listener, &self->b));
+		EXPECT_EQ(to, self->b->channel);
+		OK(no_event(from, 0));
+		OK(drop(&self->b));
+		OK(drop(&self->a));
+		old = from;
+		from = to;
+		to = old;
 	}
+	ASSERT_EQ(0, rdma_migrate_id(self->listener, self->cb));
+	rdma_destroy_event_channel(from == self->cb ? to : from);
 }
 
 /* It waits until those that were got are acknowledged, as a destruction does. */
