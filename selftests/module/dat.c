@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -2320,17 +2321,73 @@ TEST_F(dat, registry_names_errors)
 /* Of this thread: how many more until one fails; 0: none does. */
 static __thread unsigned int allocations_left;
 static __thread bool allocation_failed;
+/* Of this thread: what its next one waits for; NULL: nothing. */
+static __thread sem_t *allocation_waits;
 
 extern void *__libc_malloc(size_t size);
 
 /* The C library's, for all of the process, so that an allocation of the provider can fail. */
 void *malloc(size_t size)
 {
+	sem_t *waits = allocation_waits;
+
+	allocation_waits = NULL;
+	if (waits)
+		sem_wait(waits);
 	if (!allocations_left || --allocations_left)
 		return __libc_malloc(size);
 	allocation_failed = true;
 	errno = ENOMEM;
 	return NULL;
+}
+
+struct half_made {
+	DAT_IA_HANDLE ia;
+	sem_t goes_on;
+	pid_t maker, closer;
+	DAT_RETURN made, closed;
+};
+
+static void *makes_half(void *arg)
+{
+	struct half_made *half = arg;
+	DAT_PZ_HANDLE pz;
+
+	__atomic_store_n(&half->maker, gettid(), __ATOMIC_RELEASE);
+	allocation_waits = &half->goes_on;
+	half->made = dat_pz_create(half->ia, &pz);
+	return NULL;
+}
+
+static void *closes_meanwhile(void *arg)
+{
+	struct half_made *half = arg;
+
+	__atomic_store_n(&half->closer, gettid(), __ATOMIC_RELEASE);
+	half->closed = dat_ia_close(half->ia, DAT_CLOSE_ABRUPT_FLAG);
+	return NULL;
+}
+
+/* Its handle would be of an IA that is gone. */
+TEST_F(dat, ia_close_while_an_object_is_half_made)
+{
+	struct half_made half = {};
+	struct side other = {};
+	pthread_t maker, closer;
+
+	SUCCEEDS(open_ia(getenv("DAPX_DEV") ?: "rxe0", &other));
+	half.ia = other.ia;
+	sem_init(&half.goes_on, 0, 0);
+	ASSERT_EQ(0, pthread_create(&maker, NULL, makes_half, &half));
+	OK(await_asleep_in(&half.maker, SYS_futex));
+	ASSERT_EQ(0, pthread_create(&closer, NULL, closes_meanwhile, &half));
+	/* It waits for the call that is under way. */
+	OK(await_asleep_in(&half.closer, SYS_clock_nanosleep));
+	sem_post(&half.goes_on);
+	pthread_join(maker, NULL);
+	pthread_join(closer, NULL);
+	FAILS_AS(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA, half.made);
+	SUCCEEDS(half.closed);
 }
 
 static DAT_RETURN make_evd(struct side *side, DAT_HANDLE *handle)
