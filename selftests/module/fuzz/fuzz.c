@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Processes that do anything, in any order, with several threads that share their objects. Each
- * runs one program (program.h). A program that reaches code which none has reached before, as
+ * runs some programs (program.h). A program that reaches code which none has reached before, as
  * KCOV sees it, is kept, and most programs are kept ones that were mutated. Some processes run at
  * a time; some are killed, some take a device away, some have allocations fail. Results are not
  * looked at: the kernel must not report a fault, and must have in the end what it had before.
@@ -86,10 +86,12 @@ static const char *path_of(const char *variable, const char *name)
 
 struct worker {
 	pid_t pid;			/* 0: none */
-	struct program program;
-	struct program before;		/* a fault may be reported late */
-	struct ops_result *result;
+	struct life life;
+	struct life before;		/* a fault may be reported late */
+	struct life_result *result;
+	unsigned int begun;		/* programs of result, when it was last looked at */
 	unsigned int buffer;
+	bool killed_early;
 	__u64 deadline;
 };
 
@@ -104,11 +106,12 @@ static struct {
 
 static int fuzz_open(void)
 {
-	struct ops_result *results;
+	struct life_result *results;
 	unsigned int i;
 
 	corpus = calloc(CORPUS_MAX, sizeof(*corpus));
-	results = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	results = mmap(NULL, WORKERS * sizeof(*results), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!corpus || results == MAP_FAILED)
 		return because("no memory");
 	for (i = 0; i < WORKERS; i++) {
@@ -147,15 +150,19 @@ static int bring_devices_back(void)
 	return 0;
 }
 
-static void worker_start(struct worker *worker, const struct program *program, bool may_kill)
+static void worker_start(struct worker *worker, const struct life *life, bool may_kill)
 {
 	const struct rlimit no_core = {};
+	unsigned int i;
 
-	worker->before = worker->program;
-	worker->program = *program;
+	worker->before = worker->life;
+	worker->life = *life;
 	memset(worker->result, 0, sizeof(*worker->result));
-	kernel_log_program(program);
-	worker->deadline = in_ms(may_kill && one_in(8) ? dice() % 50 : LONGEST_MS);
+	for (i = 0; i < life->length; i++)
+		kernel_log_program(&life->programs[i]);
+	worker->begun = 0;
+	worker->killed_early = may_kill && one_in(4);
+	worker->deadline = in_ms(worker->killed_early ? dice() % 200 : LONGEST_MS);
 	worker->pid = fork();
 	if (worker->pid)
 		return;
@@ -164,7 +171,7 @@ static void worker_start(struct worker *worker, const struct program *program, b
 	/* It may harm itself, and then its end is of no interest. */
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
-	ops_run(program, worker->buffer, worker->result);
+	ops_live(life, worker->buffer, worker->result);
 	_exit(0);
 }
 
@@ -181,11 +188,32 @@ static int cannot_be_killed(pid_t pid)
 	return because("process %d cannot be killed", pid);
 }
 
+/* Each of its programs that reached new ground, up to where it did. */
+static void keep_some(const struct worker *worker)
+{
+	const struct life_result *result = worker->result;
+	unsigned int i;
+
+	for (i = 0; i < result->begun; i++) {
+		const struct program *program = &worker->life.programs[i];
+
+		/* To take a device away is costly, and special. */
+		if (!result->programs[i].edges || program_has(program, OP_remove))
+			continue;
+		corpus_add(program, result->programs[i].length);
+		fuzz.added++;
+	}
+}
+
 /* 1: it is over; 0: it goes on; -1: it cannot be ended. */
 static int worker_look(struct worker *worker)
 {
+	unsigned int begun = __atomic_load_n(&worker->result->begun, __ATOMIC_RELAXED);
 	__u64 deadline;
 
+	if (begun > worker->begun && !worker->killed_early)
+		worker->deadline = in_ms(LONGEST_MS);
+	worker->begun = begun;
 	if (waitpid(worker->pid, NULL, WNOHANG) == 0) {
 		if (now_ns() < worker->deadline)
 			return 0;
@@ -199,12 +227,8 @@ static int worker_look(struct worker *worker)
 		}
 	}
 	worker->pid = 0;
-	fuzz.programs++;
-	/* To take a device away is costly, and special. */
-	if (worker->result->edges && !program_has(&worker->program, OP_remove)) {
-		corpus_add(&worker->program, worker->result->length);
-		fuzz.added++;
-	}
+	fuzz.programs += worker->result->begun;
+	keep_some(worker);
 	return 1;
 }
 
@@ -219,15 +243,25 @@ static void await_child(unsigned int ms)
 	sigtimedwait(&set, NULL, &span);
 }
 
+static void report_life(FILE *file, const struct life *life, unsigned int begun)
+{
+	unsigned int i;
+
+	for (i = 0; i < begun; i++)
+		program_print(file, &life->programs[i]);
+}
+
 static void report(FILE *file)
 {
 	unsigned int i;
 
 	for (i = 0; i < WORKERS; i++) {
+		const struct worker *worker = &fuzz.workers[i];
+
+		fprintf(file, "# worker %u, before\n", i);
+		report_life(file, &worker->before, worker->before.length);
 		fprintf(file, "# worker %u\n", i);
-		program_print(file, &fuzz.workers[i].program);
-		fprintf(file, "# before that\n");
-		program_print(file, &fuzz.workers[i].before);
+		report_life(file, &worker->life, worker->result->begun);
 	}
 }
 
@@ -285,7 +319,7 @@ static int fuzz_play(unsigned int seconds, const struct program *given, unsigned
 {
 	unsigned int turn = 0, i, left = WORKERS;
 	__u64 end = in_ms(1000 * seconds);
-	struct program program;
+	struct life life;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -299,13 +333,17 @@ static int fuzz_play(unsigned int seconds, const struct program *given, unsigned
 			if (worker->pid && worker_look(worker) < 0)
 				return finding(NULL);
 			if (!worker->pid && now_ns() < end) {
-				if (given)
-					program = given[turn++ % n];
-				else
-					choose(&program);
+				for (life.length = 0; life.length < LIFE_MAX; life.length++) {
+					struct program *next = &life.programs[life.length];
+
+					if (given)
+						*next = given[turn++ % n];
+					else
+						choose(next);
+				}
 				if (bring_devices_back())
 					return finding(NULL);
-				worker_start(worker, &program, true);
+				worker_start(worker, &life, true);
 				if (worker->pid < 0)
 					return because("fork: %m");
 			}
@@ -372,6 +410,7 @@ static int shorter(const void *a, const void *b)
 static int keep(unsigned int seconds)
 {
 	struct worker *worker = &fuzz.workers[0];
+	struct life life = { .length = 1 };
 	unsigned int kept = 0, n, i;
 	struct program *all;
 	FILE *file;
@@ -388,7 +427,8 @@ static int keep(unsigned int seconds)
 	qsort(all, n, sizeof(*all), shorter);
 	coverage_forget();
 	for (i = 0; i < n; i++) {
-		worker_start(worker, &all[i], false);
+		life.programs[0] = all[i];
+		worker_start(worker, &life, false);
 		while ((ret = worker_look(worker)) == 0)
 			await_child(20);
 		if (ret < 0 || kernel_log_has_fault())

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "../harness/evd.h"
 #include "../harness/machine.h"
 #include "../harness/xrc.h"
 #include "coverage.h"
@@ -18,13 +22,14 @@ const struct op_kind op_kinds[NUM_OPS] = {
 
 int eventfd_of_all;
 bool faults_work;
+bool is_last_program;
 
 static struct side sides[2];
 static int domain_file;
 
 static struct {
 	const struct program *program;
-	struct ops_result *result;
+	unsigned int *edges, *length;	/* of its result */
 	unsigned int buffer;
 	pthread_barrier_t barrier;
 } running;
@@ -57,7 +62,6 @@ static void perform(struct actor *me, unsigned int at)
 {
 	const struct op *op = &running.program->ops[at];
 	unsigned int times = op_times(op), kind = op_kind(op), edges = 0;
-	struct ops_result *result = running.result;
 
 	me->side = &sides[op_side(op)];
 	me->other = &sides[!op_side(op)];
@@ -72,9 +76,9 @@ static void perform(struct actor *me, unsigned int at)
 		}
 	}
 	if (edges) {
-		__atomic_fetch_add(&result->edges, edges, __ATOMIC_RELAXED);
-		if (result->length <= at)
-			result->length = at + 1;
+		__atomic_fetch_add(running.edges, edges, __ATOMIC_RELAXED);
+		if (*running.length <= at)
+			*running.length = at + 1;
 	}
 }
 
@@ -115,36 +119,116 @@ int ops_prepare(void)
 	return domain_file < 0 || eventfd_of_all < 0 ? because("no descriptor: %m") : 0;
 }
 
-static int set_up(const struct program *program)
+static void run_threads(const struct program *program)
 {
+	pthread_t threads[PROGRAM_THREADS];
+	unsigned int wanted = 1, n, i;
+
+	for (i = 0; i < program->length; i++)
+		if (op_thread(&program->ops[i]) >= wanted)
+			wanted = op_thread(&program->ops[i]) + 1;
+	running.program = program;
+	pthread_barrier_init(&running.barrier, NULL, wanted);
+	for (n = 1; n < wanted; n++)
+		if (pthread_create(&threads[n], NULL, ops_thread, (void *)(uintptr_t)n))
+			_exit(1);
+	ops_thread(NULL);
+	while (--n)
+		pthread_join(threads[n], NULL);
+	pthread_barrier_destroy(&running.barrier);
+	/* This thread was the program's first. */
+	schedule_thread(SCHED_OTHER, true, true);
+}
+
+/* ---- between programs ---- */
+
+static void read_all(struct side *side)
+{
+	struct dapx_event event;
+	unsigned int i, n;
+
+	/* Spoilt indices have events without end. */
+	for (i = 0; i < EVDS; i++)
+		for (n = 0; n < 64 && side->evd[i].ring.map; n++)
+			if (!evd_poll(&side->evd[i], &event))
+				break;
+}
+
+/*
+ * What the program left is freed, and events are read in between: whoever still has to do with
+ * what is gone has the opportunity.
+ */
+static void take_apart(struct side *side)
+{
+	struct actor me = { .side = side };
 	unsigned int i;
+
+	for (i = 0; i < EPS; i++) {
+		free_handle(&me, side->ep[i].handle, 0);
+		read_all(side);
+	}
+	for (i = 0; i < SRQS; i++) {
+		free_handle(&me, side->srq[i].handle, 0);
+		read_all(side);
+	}
+	for (i = 0; i < RECV_QPS; i++)
+		op_recv_qp(&me, (const __u8[]){ i, LEAVE, 0 });
+	op_free_all(&me, NULL);
+}
+
+/* For the next program. */
+static void forget(struct side *side)
+{
+	const struct side kept = *side;
+	unsigned int i;
+
+	for (i = 0; i < EVDS; i++)
+		ring_unmap(&side->evd[i].ring);
+	for (i = 0; i < SRQS; i++)
+		ring_unmap(&side->srq[i].ring);
+	for (i = 0; i < EPS; i++)
+		ep_forget(&side->ep[i]);
+	memset(side, 0, sizeof(*side));
+	side->host = kept.host;
+	memcpy(side->gid, kept.gid, sizeof(side->gid));
+	side->gid_index = kept.gid_index;
+}
+
+/* Some programs free the memory of a context, or take its device away. */
+static bool is_intact(const struct side *side)
+{
+	const struct host *host = &side->host;
+
+	return users_of(host, host->mr) != ~0U && users_of(host, host->xrcd) != ~0U &&
+	       users_of(host, host->conn.handle) != ~0U;
+}
+
+int ops_live(const struct life *life, unsigned int buffer, struct life_result *result)
+{
+	bool has_scenes = false;
+	unsigned int n, i;
 
 	for (i = 0; i < 2; i++)
 		if (host_set_up(&sides[i].host, i) || host_xrc(&sides[i].host, domain_file))
 			return -1;
-	return program_has(program, OP_scene) ?
-		scenes_set_up(&sides[0].host, &sides[1].host) : 0;
-}
-
-int ops_run(const struct program *program, unsigned int buffer, struct ops_result *result)
-{
-	pthread_t threads[PROGRAM_THREADS];
-	unsigned int n = 1, i;
-
-	if (set_up(program))
-		return -1;
-	for (i = 0; i < program->length; i++)
-		if (op_thread(&program->ops[i]) >= n)
-			n = op_thread(&program->ops[i]) + 1;
-	running.program = program;
-	running.result = result;
 	running.buffer = buffer;
-	pthread_barrier_init(&running.barrier, NULL, n);
-	for (i = 1; i < n; i++)
-		if (pthread_create(&threads[i], NULL, ops_thread, (void *)(uintptr_t)i))
-			return -1;
-	ops_thread(NULL);
-	for (i = 1; i < n; i++)
-		pthread_join(threads[i], NULL);
+	for (n = 0; n < life->length; n++) {
+		if (!has_scenes && program_has(&life->programs[n], OP_scene)) {
+			if (scenes_set_up(&sides[0].host, &sides[1].host))
+				return -1;
+			has_scenes = true;
+		}
+		running.edges = &result->programs[n].edges;
+		running.length = &result->programs[n].length;
+		is_last_program = n + 1 == life->length;
+		__atomic_store_n(&result->begun, n + 1, __ATOMIC_RELAXED);
+		run_threads(&life->programs[n]);
+		for (i = 0; i < 2; i++)
+			take_apart(&sides[i]);
+		for (i = 0; i < 2; i++)
+			forget(&sides[i]);
+		if (!is_intact(&sides[0]) || !is_intact(&sides[1]))
+			break;
+	}
 	return 0;
 }

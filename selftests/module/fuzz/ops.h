@@ -24,6 +24,8 @@
 #define CMS 3
 #define REQUESTS 2
 #define WINDOWS 2
+/* What op_recv_qp() does with this as its second argument. */
+#define LEAVE 7
 /* A byte that names an object names a wrong one from here on. */
 #define ODD_HANDLE 0xe0
 
@@ -55,19 +57,33 @@ struct actor {
 	struct nth nth;
 };
 
+/*
+ * A process runs so many programs, one after the other: it takes longer to begin and to end than
+ * most of them.
+ */
+#define LIFE_MAX 16
+
+struct life {
+	unsigned int length;
+	struct program programs[LIFE_MAX];
+};
+
 /* What the process leaves in memory that it shares with its parent. */
-struct ops_result {
-	unsigned int edges;		/* that this program was the first to reach */
-	unsigned int length;		/* up to the operation that reached the last of them */
+struct life_result {
+	unsigned int begun;		/* programs */
+	struct {
+		unsigned int edges;	/* that this program was the first to reach */
+		unsigned int length;	/* up to the operation that reached the last of them */
+	} programs[LIFE_MAX];
 };
 
 /* Once, before any fork. */
 int ops_prepare(void);
 /*
- * Runs the program in this process, with the buffers of coverage.h from number @buffer on.
- * -1: a device is not there.
+ * Runs the programs in this process, with the buffers of coverage.h from number @buffer on, as
+ * long as they leave it what it needs. -1: a device is not there.
  */
-int ops_run(const struct program *program, unsigned int buffer, struct ops_result *result);
+int ops_live(const struct life *life, unsigned int buffer, struct life_result *result);
 
 /* ---- for operations ---- */
 
@@ -77,6 +93,8 @@ int ops_run(const struct program *program, unsigned int buffer, struct ops_resul
 
 extern int eventfd_of_all;
 extern bool faults_work;
+/* Others follow, which need the process and its contexts. */
+extern bool is_last_program;
 
 __u64 odd_value(__u8 byte);
 __u32 odd_handle(const struct actor *me, __u8 byte);
@@ -89,6 +107,7 @@ __u32 qp_number_of(const struct side *side, const struct ep *ep);
 /* Takes a queue pair of an endpoint to this state, and to RTR towards a queue pair of @to. */
 void ep_step(const struct side *side, __u32 ep, __u32 state, const struct side *to, __u32 qp_num);
 void free_handle(const struct actor *me, __u32 handle, __u32 flags);
+void schedule_thread(int policy, bool cpu0, bool cpu1);
 
 /* ---- scenes.c: the commands of abi.c ---- */
 

@@ -17,7 +17,7 @@ void op_together(struct actor *me, const __u8 *arg)
 {
 }
 
-static void schedule_thread(int policy, bool cpu0, bool cpu1)
+void schedule_thread(int policy, bool cpu0, bool cpu1)
 {
 	const struct sched_param param = {};
 	cpu_set_t cpus;
@@ -56,9 +56,19 @@ void op_pause(struct actor *me, const __u8 *arg)
 	usleep((arg[0] + 1) * (arg[1] % 4 ? 20 : 200));
 }
 
+/* Keeps the others of its CPU from going on. */
+void op_burn(struct actor *me, const __u8 *arg)
+{
+	__u64 end = in_ms(1 + arg[0] % 16);
+
+	while (now_ns() < end)
+		;
+}
+
 void op_die(struct actor *me, const __u8 *arg)
 {
-	kill(getpid(), SIGKILL);
+	if (is_last_program)
+		kill(getpid(), SIGKILL);
 }
 
 void op_fail(struct actor *me, const __u8 *arg)
@@ -98,7 +108,8 @@ void op_free_all(struct actor *me, const __u8 *arg)
 
 void op_close(struct actor *me, const __u8 *arg)
 {
-	close(me->side->host.fd);
+	if (is_last_program)
+		close(me->side->host.fd);
 }
 
 void op_scene(struct actor *me, const __u8 *arg)

@@ -117,11 +117,12 @@ static void program_insert(struct program *program, const struct op *ops, unsign
 
 /*
  * Two threads on one CPU: the idle one acts, and is interrupted by the other, which goes on as
- * soon as the kernel has taken something from a queue.
+ * soon as the kernel has taken something from a queue. If what the other does then sleeps, the
+ * idle one would go on, unless a third thread has the CPU.
  */
 static void program_insert_race(struct program *program)
 {
-	struct op race[9] = {};
+	struct op race[12] = {};
 	unsigned int i, n = 6 + dice() % 4;
 
 	for (i = 0; i < n; i++) {
@@ -142,6 +143,15 @@ static void program_insert_race(struct program *program)
 	/* What the other one works with is gone when it goes on. */
 	if (one_in(2))
 		race[5].kind = OP_free_all;
+	if (one_in(2)) {
+		memmove(&race[6], &race[3], (n - 3) * sizeof(*race));
+		race[3] = race[1];
+		race[4] = race[6];
+		race[5] = (struct op) { .kind = OP_burn, .arg[0] = dice() };
+		for (i = 3; i <= 5; i++)
+			race[i].who = (race[i].who & ~3) | 2;
+		n += 3;
+	}
 	program_insert(program, race, n);
 }
 
