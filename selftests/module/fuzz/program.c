@@ -6,6 +6,8 @@
 #include "program.h"
 
 #define DIGITS (2 * sizeof(struct op))
+/* The bit of op->who for op_side(). */
+#define SIDE 4
 
 static bool one_in(unsigned int n)
 {
@@ -103,16 +105,45 @@ static void program_remove(struct program *program, unsigned int at, unsigned in
 	program->length -= n;
 }
 
-static void program_insert(struct program *program, const struct op *ops, unsigned int n)
+static void program_insert_at(struct program *program, unsigned int at, const struct op *ops,
+			      unsigned int n)
 {
-	unsigned int at = dice() % (program->length + 1);
-
 	if (at + n > PROGRAM_MAX)
 		at = PROGRAM_MAX - n;
 	if (at > program->length)
 		at = program->length;
 	program_open(program, at, n);
 	memcpy(&program->ops[at], ops, n * sizeof(*ops));
+}
+
+static void program_insert(struct program *program, const struct op *ops, unsigned int n)
+{
+	program_insert_at(program, dice() % (program->length + 1), ops, n);
+}
+
+/* Some operations in a row once more, or twice: what happens again, before the first was seen? */
+static void program_repeat(struct program *program)
+{
+	unsigned int at = dice() % program->length, n = 1 + dice() % 4, times = 1 + dice() % 2;
+	struct op ops[4];
+
+	if (n > program->length - at)
+		n = program->length - at;
+	memcpy(ops, &program->ops[at], n * sizeof(*ops));
+	while (times--)
+		program_insert_at(program, at + n, ops, n);
+}
+
+/* One of those of this kind; NULL: there is none. */
+static const struct op *some_op(const struct program *program, unsigned int kind)
+{
+	const struct op *found = NULL;
+	unsigned int n = 0, i;
+
+	for (i = 0; i < program->length; i++)
+		if (op_kind(&program->ops[i]) == kind && one_in(++n))
+			found = &program->ops[i];
+	return found;
 }
 
 /*
@@ -124,6 +155,7 @@ static void program_insert_race(struct program *program)
 {
 	struct op race[12] = {};
 	unsigned int i, n = 6 + dice() % 4;
+	const struct op *taken;
 
 	for (i = 0; i < n; i++) {
 		op_make(&race[i]);
@@ -140,6 +172,15 @@ static void program_insert_race(struct program *program)
 	race[2].arg[0] = 1;
 	race[2].who |= 1;
 	race[3].kind = OP_until;
+	/* Something must be taken from the queue that the others look at. */
+	taken = some_op(program, OP_recv);
+	if (taken && !one_in(4)) {
+		race[4] = *taken;
+		race[4].who = (taken->who & ~3) | 1;
+		race[3].who = taken->who & SIDE;
+		race[3].arg[0] = taken->arg[0];
+		race[5].who = taken->who & SIDE;
+	}
 	/* What the other one works with is gone when it goes on. */
 	if (one_in(2))
 		race[5].kind = OP_free_all;
@@ -190,7 +231,7 @@ void program_mutate(struct program *program, const struct program *other)
 		struct op *op = program->length ?
 			&program->ops[dice() % program->length] : NULL;
 
-		switch (op ? dice() % 12 : 0) {
+		switch (op ? dice() % 13 : 0) {
 		case 0:
 		case 1:
 		case 2:
@@ -217,6 +258,9 @@ void program_mutate(struct program *program, const struct program *other)
 			break;
 		case 10:
 			program_splice(program, other);
+			break;
+		case 11:
+			program_repeat(program);
 			break;
 		default:
 			program_insert_race(program);
