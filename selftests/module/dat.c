@@ -10,8 +10,8 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -2388,6 +2388,7 @@ TEST_F(dat, ia_close_while_an_object_is_half_made)
 	pthread_join(closer, NULL);
 	FAILS_AS(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA, half.made);
 	SUCCEEDS(half.closed);
+	sem_destroy(&half.goes_on);
 }
 
 static DAT_RETURN make_evd(struct side *side, DAT_HANDLE *handle)

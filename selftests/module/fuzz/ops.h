@@ -24,7 +24,7 @@
 #define CMS 3
 #define REQUESTS 2
 #define WINDOWS 2
-/* What op_recv_qp() does with this as its second argument. */
+/* The second argument of op_recv_qp() that unregisters. */
 #define LEAVE 7
 /* A byte that names an object names a wrong one from here on. */
 #define ODD_HANDLE 0xe0
