@@ -5,8 +5,10 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -292,16 +294,31 @@ static long pinned(void)
 
 struct maker {
 	const struct host *host;
+	bool interrupted;
 	__u32 mr;
 	__u32 next;			/* number of @mr */
 	int error;
 };
 
+static void on_first_processor(void)
+{
+	cpu_set_t first;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	sched_setaffinity(0, sizeof(first), &first);
+}
+
 static void *makes_for_xrc(void *arg)
 {
+	const struct sched_param param = {};
 	struct maker *maker = arg;
 	__u32 seen = 0, next;
 
+	if (maker->interrupted) {
+		on_first_processor();
+		sched_setscheduler(0, SCHED_IDLE, &param);
+	}
 	while ((next = __atomic_load_n(&maker->next, __ATOMIC_ACQUIRE)) != ~0U) {
 		struct dapx_mr_modify modify = FOR_XRC(maker->mr);
 
@@ -316,15 +333,20 @@ static void *makes_for_xrc(void *arg)
 	return NULL;
 }
 
-/* By several at once, while it is freed: nothing stays pinned, nobody trips over it. */
+/*
+ * By several at once, while it is freed: nothing stays pinned, nobody trips over it. One of them
+ * is interrupted by who frees it, anywhere: also when it has found the region, and no more.
+ */
 TEST_F(mr, made_for_xrc_while_freed)
 {
+	struct maker makers[2] = { { &self->a, .interrupted = true }, { &self->a } };
 	unsigned int n = count(3000, 100000), i, j;
-	struct maker makers[2] = { { &self->a }, { &self->a } };
 	long before = pinned();
 	pthread_t threads[2];
 
 	TH_LOG("%u rounds", n);
+	on_first_processor();
+	ASSERT_EQ(0, prctl(PR_SET_TIMERSLACK, 1));
 	for (j = 0; j < 2; j++)
 		ASSERT_EQ(0, pthread_create(&threads[j], NULL, makes_for_xrc,
 					    &makers[j]));
@@ -339,7 +361,10 @@ TEST_F(mr, made_for_xrc_while_freed)
 					 __ATOMIC_RELAXED);
 			__atomic_store_n(&makers[j].next, i, __ATOMIC_RELEASE);
 		}
-		spin(dice() % 2000);
+		if (i % 2)
+			spin(dice() % 2000);
+		else
+			nanosleep(&(struct timespec){ .tv_nsec = dice() % 50000 }, NULL);
 		test_cmd(free, self->a.fd, .handle = mr.out_mr);
 	}
 	for (j = 0; j < 2; j++) {
