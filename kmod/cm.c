@@ -275,26 +275,18 @@ void dapx_cm_shutdown(struct dapx_cm *cm)
 }
 
 /*
- * A message arrived before the last one of the handshake. Without effect if the connection is
- * established.
+ * Starts, or answers, a disconnect. Without effect until the CM has the last message of the
+ * handshake, which a message of the peer may have overtaken: then dapx_ep_late_established()
+ * disconnects.
+ *
+ * rdma_notify() would tell the CM earlier. But it leaves the answer to the peer's request pending,
+ * to be cancelled later, and if the connection ends before that, the answer is repeated for a
+ * minute, in which rdma_destroy_id() waits.
  */
-void dapx_cm_established(struct dapx_cm *cm)
-{
-	if (!cm)
-		return;
-	mutex_lock(&cm->id_mutex);
-	if (cm->id)
-		rdma_notify(cm->id, IB_EVENT_COMM_EST);
-	mutex_unlock(&cm->id_mutex);
-}
-
-/* Starts, or answers, a disconnect. */
 void dapx_cm_disconnect(struct dapx_cm *cm)
 {
 	if (!cm)
 		return;
-	/* The CM tells the peer only of the end of an established connection. */
-	dapx_cm_established(cm);
 	mutex_lock(&cm->id_mutex);
 	if (cm->id)
 		rdma_disconnect(cm->id);

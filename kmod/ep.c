@@ -203,8 +203,6 @@ static void dapx_ep_work(struct work_struct *work)
 
 	if (READ_ONCE(ep->dead))
 		return;
-	if (todo & BIT(DAPX_EP_TODO_NOTIFY))
-		dapx_cm_established(ep->cm);
 	if (todo & BIT(DAPX_EP_TODO_KICK)) {
 		dapx_queue_run(&ep->rq);
 		dapx_queue_run(&ep->sq);
@@ -644,9 +642,6 @@ static void dapx_ep_settle(struct dapx_object *obj)
 	/* 3.: the connection manager is done, and none of its callbacks runs */
 	trace_dapx_teardown(&ep->obj, "cm");
 	if (ep->cm) {
-		/* The work that dapx_ep_message_arrived() queues may have been cancelled. */
-		if (ep->established)
-			dapx_cm_established(ep->cm);
 		dapx_cm_shutdown(ep->cm);
 		dapx_cm_cancel_destroy(ep->cm);
 	}

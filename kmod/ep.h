@@ -135,7 +135,6 @@ void dapx_ep_recv_cq_handler(struct ib_cq *cq, void *context);
 enum dapx_ep_todo {
 	DAPX_EP_TODO_BREAK,		/* queue pair to error, tell the peer */
 	DAPX_EP_TODO_DISCONNECT,	/* graceful: all requests are done */
-	DAPX_EP_TODO_NOTIFY,		/* a message came before the CM's last one */
 	DAPX_EP_TODO_KICK,		/* slots came free */
 	DAPX_EP_TODO_BIND,		/* a bind is next in the request queue */
 };
@@ -343,7 +342,6 @@ void dapx_cm_begin_shutdown(struct dapx_cm *cm);
 void dapx_cm_shutdown(struct dapx_cm *cm);
 void dapx_cm_disconnect(struct dapx_cm *cm);
 void dapx_cm_mark_sent(struct dapx_cm *cm);
-void dapx_cm_established(struct dapx_cm *cm);
 void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
 		       struct __kernel_sockaddr_storage *remote);
 int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb);

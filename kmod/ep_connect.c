@@ -177,9 +177,7 @@ static bool dapx_ep_connected(struct dapx_ep *ep)
  */
 void dapx_ep_message_arrived(struct dapx_ep *ep)
 {
-	/* The CM has to know as well, or it would not end the id as a connection. */
-	if (dapx_ep_connected(ep))
-		dapx_ep_queue(ep, DAPX_EP_TODO_NOTIFY);
+	dapx_ep_connected(ep);
 }
 
 /* The connection ends without an error. Returns whether there was one. */
@@ -214,6 +212,17 @@ static bool dapx_ep_disconnected(struct dapx_ep *ep)
 	dapx_ep_qp_to_error(ep);
 	dapx_ep_update_modes(ep);
 	return true;
+}
+
+/* The CM has the last message of the handshake. What was to end since the first message ends. */
+static void dapx_ep_late_established(struct dapx_ep *ep, struct rdma_cm_id *id)
+{
+	if (!READ_ONCE(ep->established))
+		return;
+	if (READ_ONCE(ep->state) == DAPX_EP_DISCONNECTED)
+		rdma_disconnect(id);
+	else
+		dapx_ep_completed(ep);
 }
 
 /*
@@ -328,7 +337,8 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 			break;
 		}
 		dapx_ep_answered(ep, conn);
-		dapx_ep_connected(ep);
+		if (!dapx_ep_connected(ep))
+			dapx_ep_late_established(ep, id);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		/*
@@ -344,7 +354,11 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		ret = event->status < 0 ? event->status : -EHOSTUNREACH;
+		/* A message came, but never the last one of the handshake. */
+		if (READ_ONCE(ep->established))
+			dapx_ep_disconnected(ep);
+		else
+			ret = event->status < 0 ? event->status : -EHOSTUNREACH;
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		data = rdma_consumer_reject_data(id, event, &length);

@@ -41,9 +41,6 @@ static void dapx_ep_qp_event(struct ib_event *event, void *context)
 	unsigned long flags;
 
 	switch (event->event) {
-	case IB_EVENT_COMM_EST:
-		dapx_ep_queue(ep, DAPX_EP_TODO_NOTIFY);
-		break;
 	case IB_EVENT_QP_FATAL:
 		spin_lock_irqsave(&ep->lock, flags);
 		evd = ep->async_evd ? ep->async_evd : ep->connect_evd;

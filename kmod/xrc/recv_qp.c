@@ -25,9 +25,8 @@
 
 /* -------------------------------------------------------------------- events */
 
-void dapx_xrc_qp_queue(struct dapx_xrc_qp *qp, enum dapx_xrc_qp_todo todo)
+void dapx_xrc_qp_queue_break(struct dapx_xrc_qp *qp)
 {
-	set_bit(todo, &qp->todo);
 	queue_work(qp->user->works, &qp->work);
 }
 
@@ -42,8 +41,6 @@ static void dapx_xrc_qp_established(struct dapx_xrc_qp *qp)
 	if (news)
 		dapx_xrc_qp_notify(qp, DAPX_ASYNC_XRC_QP_ESTABLISHED);
 	spin_unlock_irqrestore(&qp->events_lock, flags);
-	if (news)
-		dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_ESTABLISHED);
 }
 
 /* Reports the end of the connection, once. Called in any context. */
@@ -62,7 +59,7 @@ void dapx_xrc_qp_notify_end(struct dapx_xrc_qp *qp, u32 what)
 void dapx_xrc_qp_end(struct dapx_xrc_qp *qp, u32 what)
 {
 	dapx_xrc_qp_notify_end(qp, what);
-	dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_BREAK);
+	dapx_xrc_qp_queue_break(qp);
 }
 
 void dapx_xrc_qp_fail(struct dapx_xrc_qp *qp)
@@ -411,20 +408,11 @@ void dapx_xrc_qp_stop(struct dapx_xrc_qp *qp)
 static void dapx_xrc_qp_work(struct work_struct *work)
 {
 	struct dapx_xrc_qp *qp = container_of(work, struct dapx_xrc_qp, work);
-	unsigned long todo = xchg(&qp->todo, 0);
 
 	mutex_lock(&qp->mutex);
-	/*
-	 * Unless the CM knows that the connection is established, it would not disconnect it
-	 * properly.
-	 */
-	if (todo & BIT(DAPX_XRC_QP_TODO_ESTABLISHED) && qp->cm_id)
-		rdma_notify(qp->cm_id, IB_EVENT_COMM_EST);
-	if (todo & BIT(DAPX_XRC_QP_TODO_BREAK)) {
-		dapx_xrc_qp_stop(qp);
-		if (qp->cm_id)
-			rdma_disconnect(qp->cm_id);
-	}
+	dapx_xrc_qp_stop(qp);
+	if (qp->cm_id)
+		rdma_disconnect(qp->cm_id);
 	mutex_unlock(&qp->mutex);
 }
 
@@ -433,7 +421,7 @@ static void dapx_xrc_qp_close_work(struct work_struct *work)
 	struct delayed_work *dwork = to_delayed_work(work);
 	struct dapx_xrc_qp *qp = container_of(dwork, struct dapx_xrc_qp, close_work);
 
-	dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_BREAK);
+	dapx_xrc_qp_queue_break(qp);
 }
 
 static int dapx_xrc_qp_make(struct dapx_xrc_qp *qp)

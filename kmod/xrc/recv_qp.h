@@ -12,11 +12,6 @@
 /* 0.64 ms */
 #define DAPX_XRC_RNR_TIMER 12
 
-enum dapx_xrc_qp_todo {
-	DAPX_XRC_QP_TODO_BREAK,		/* move the queue pair to error, disconnect */
-	DAPX_XRC_QP_TODO_ESTABLISHED,	/* a message arrived before the CM's last one */
-};
-
 struct dapx_xrc_qp {
 	struct dapx_xrc_domain *domain;	/* kept open by the registrations */
 	struct dapx_user *user;		/* of the process that created it */
@@ -34,8 +29,7 @@ struct dapx_xrc_qp {
 	struct rdma_cm_id *cm_id;
 	unsigned long answered_at;
 	unsigned long received_at;	/* jiffies | 1 of the last segment; 0: none */
-	unsigned long todo;
-	struct work_struct work;
+	struct work_struct work;	/* queue pair to error, tell the peer */
 	struct delayed_work close_work;
 
 	spinlock_t events_lock;		/* (irq) registrations and their events; below lock */
@@ -94,7 +88,7 @@ void dapx_xrc_qp_destroy(struct dapx_xrc_qp *qp);
 void dapx_xrc_qp_post(struct dapx_xrc_qp *qp, struct dapx_xrc_buffer *buffer);
 void dapx_xrc_qp_stop(struct dapx_xrc_qp *qp);
 void dapx_xrc_qp_notify_end(struct dapx_xrc_qp *qp, u32 what);
-void dapx_xrc_qp_queue(struct dapx_xrc_qp *qp, enum dapx_xrc_qp_todo todo);
+void dapx_xrc_qp_queue_break(struct dapx_xrc_qp *qp);
 void dapx_xrc_qp_end(struct dapx_xrc_qp *qp, u32 what);
 void dapx_xrc_qp_fail(struct dapx_xrc_qp *qp);
 

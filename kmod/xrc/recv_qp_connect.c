@@ -150,7 +150,7 @@ static int dapx_xrc_qp_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *e
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/* It may have ended before the CM was able to tell the peer. */
 		if (READ_ONCE(qp->attr.state) == DAPX_QP_ERROR)
-			dapx_xrc_qp_queue(qp, DAPX_XRC_QP_TODO_BREAK);
+			dapx_xrc_qp_queue_break(qp);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		break;

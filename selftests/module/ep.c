@@ -1601,81 +1601,164 @@ static int verbs_step(struct verbs *verbs, struct rdma_cm_id *id,
 	return 0;
 }
 
-/*
- * The peer sends before it says that it is ready. An EVD for everything must not
- * show a completion of a connection that it has not shown yet.
- */
-TEST_F(ep, established_by_a_message)
+/* A peer that sends before it says that it is ready. */
+struct early {
+	struct verbs *verbs;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	struct ep ep;			/* of the other side */
+};
+
+static int early_connect(struct host *host, struct host *peer, struct early *early)
 {
 	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
-	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct ibv_send_wr send = { .num_sge = 1 }, *bad_send;
-	struct ibv_recv_wr recv = { .wr_id = 1, .num_sge = 1 }, *bad_recv;
-	struct verbs *verbs = calloc(1, sizeof(*verbs));
 	struct __kernel_sockaddr_storage addr;
 	struct listener listener;
 	struct dapx_ep_create cmd;
 	struct dapx_event event;
-	struct rdma_cm_id *id;
-	struct ibv_sge theirs;
-	struct ep ep;
+
+	early->verbs = calloc(1, sizeof(*early->verbs));
+	early->channel = rdma_create_event_channel();
+	ep_usual(host, &cmd);
+	cmd.request_evd = host->conn.handle;
+	cmd.recv_evd = host->conn.handle;
+	if (ep_make(host, &cmd, &early->ep) || ep_recv(&early->ep, 2, TARGET, 100) ||
+	    listener_open(host, &listener) || verbs_open(early->verbs, peer->device))
+		return -1;
+	set_addr(&addr, host->addr, listener.port);
+	if (!early->channel ||
+	    rdma_create_id(early->channel, &early->id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(early->id, NULL, (struct sockaddr *)&addr, PATIENCE_MS))
+		return because("rdma_cm: %m");
+	if (cm_event(early->channel, RDMA_CM_EVENT_ADDR_RESOLVED))
+		return -1;
+	if (strcmp(peer->device, ibv_get_device_name(early->id->verbs->device)))
+		return because("another device");
+	if (rdma_resolve_route(early->id, PATIENCE_MS))
+		return because("rdma_resolve_route: %m");
+	if (cm_event(early->channel, RDMA_CM_EVENT_ROUTE_RESOLVED) ||
+	    verbs_step(early->verbs, early->id, IBV_QPS_INIT))
+		return -1;
+	param.qp_num = early->verbs->qp->qp_num;
+	if (rdma_connect(early->id, &param))
+		return because("rdma_connect: %m");
+	if (listener_request(&listener, &event) || ep_accept(&early->ep, event.request.cm) ||
+	    cm_event(early->channel, RDMA_CM_EVENT_CONNECT_RESPONSE) ||
+	    verbs_step(early->verbs, early->id, IBV_QPS_RTR) ||
+	    verbs_step(early->verbs, early->id, IBV_QPS_RTS))
+		return -1;
+	if (ep_shown_state(&early->ep) != DAPX_EP_COMPLETION_PENDING)
+		return because("it is connected before its peer has said anything");
+	return evd_quiet(&host->conn);
+}
+
+/* Both ends post a receive, and the peer sends. */
+static int early_message(struct early *early)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)early->verbs->mem, .length = 100,
+		.lkey = early->verbs->mr->lkey,
+	};
+	struct ibv_recv_wr recv = { .wr_id = 1, .sg_list = &sge, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr send = {
+		.opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1,
+	}, *bad_send;
+
+	if (ibv_post_recv(early->verbs->qp, &recv, &bad_recv) ||
+	    ibv_post_send(early->verbs->qp, &send, &bad_send))
+		return because("a work request of verbs");
+	return expect_connection(&early->ep.host->conn, early->ep.handle,
+				 DAPX_CONNECTION_ESTABLISHED, NULL) ||
+	       expect_completion(&early->ep.host->conn, 2, DAPX_STATUS_SUCCESS, NULL);
+}
+
+static void early_close(struct early *early)
+{
+	rdma_destroy_id(early->id);
+	rdma_destroy_event_channel(early->channel);
+	verbs_close(early->verbs);
+}
+
+/* An EVD for everything must not show a completion of a connection that it has not shown yet. */
+TEST_F(ep, established_by_a_message)
+{
+	struct early early;
 
 	if (NO_QP_NUMBERS)
 		SKIP(return, "%s takes no queue pair apart from its CM id", self->a.device);
-	ep_usual(&self->a, &cmd);
-	cmd.request_evd = self->a.conn.handle;
-	cmd.recv_evd = self->a.conn.handle;
-	OK(ep_make(&self->a, &cmd, &ep));
-	OK(ep_recv(&ep, 2, TARGET, 100));
-	OK(listener_open(&self->a, &listener));
-
-	OK(verbs_open(verbs, self->b.device));
-	ASSERT_NE(NULL, channel);
-	ASSERT_EQ(0, rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
-	set_addr(&addr, self->a.addr, listener.port);
-	ASSERT_EQ(0, rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr,
-				       PATIENCE_MS));
-	OK(cm_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED));
-	ASSERT_STREQ(self->b.device, ibv_get_device_name(id->verbs->device));
-	ASSERT_EQ(0, rdma_resolve_route(id, PATIENCE_MS));
-	OK(cm_event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED));
-	OK(verbs_step(verbs, id, IBV_QPS_INIT));
-	param.qp_num = verbs->qp->qp_num;
-	ASSERT_EQ(0, rdma_connect(id, &param));
-	OK(listener_request(&listener, &event));
-	OK(ep_accept(&ep, event.request.cm));
-	OK(cm_event(channel, RDMA_CM_EVENT_CONNECT_RESPONSE));
-	OK(verbs_step(verbs, id, IBV_QPS_RTR));
-	OK(verbs_step(verbs, id, IBV_QPS_RTS));
-	EXPECT_EQ(DAPX_EP_COMPLETION_PENDING, ep_shown_state(&ep));
-	OK(evd_quiet(&self->a.conn));
-
-	theirs = (struct ibv_sge) { .addr = (uintptr_t)verbs->mem, .length = 100,
-				    .lkey = verbs->mr->lkey };
-	send.sg_list = &theirs;
-	recv.sg_list = &theirs;
-	send.opcode = IBV_WR_SEND;
-	ASSERT_EQ(0, ibv_post_recv(verbs->qp, &recv, &bad_recv));
-	ASSERT_EQ(0, ibv_post_send(verbs->qp, &send, &bad_send));
-	OK(expect_connection(&self->a.conn, ep.handle,
-			     DAPX_CONNECTION_ESTABLISHED, NULL));
-	OK(expect_completion(&self->a.conn, 2, DAPX_STATUS_SUCCESS, NULL));
+	OK(early_connect(&self->a, &self->b, &early));
+	OK(early_message(&early));
 	/* And can be answered at once. */
-	OK(ep_send(&ep, 3, 0, 50));
+	OK(ep_send(&early.ep, 3, 0, 50));
 	OK(expect_completion(&self->a.conn, 3, DAPX_STATUS_SUCCESS, NULL));
-	OK(verbs_wait(verbs, 1));
+	OK(verbs_wait(early.verbs, 1));
 
 	/* The word that comes too late is not news; the connection ends as any. */
-	ASSERT_EQ(0, rdma_establish(id));
+	ASSERT_EQ(0, rdma_establish(early.id));
 	OK(evd_quiet(&self->a.conn));
-	test_cmd(ep_disconnect, self->a.fd, .ep = ep.handle);
-	OK(cm_event(channel, RDMA_CM_EVENT_DISCONNECTED));
-	rdma_disconnect(id);
-	OK(expect_connection(&self->a.conn, ep.handle,
+	test_cmd(ep_disconnect, self->a.fd, .ep = early.ep.handle);
+	OK(cm_event(early.channel, RDMA_CM_EVENT_DISCONNECTED));
+	rdma_disconnect(early.id);
+	OK(expect_connection(&self->a.conn, early.ep.handle,
 			     DAPX_CONNECTION_DISCONNECTED, NULL));
-	rdma_destroy_id(id);
-	rdma_destroy_event_channel(channel);
-	verbs_close(verbs);
+	early_close(&early);
+}
+
+/* Then it ends when the peer says that it is ready, and knows what it is told. */
+TEST_F(ep, disconnected_before_the_peer_is_ready)
+{
+	struct early early;
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s takes no queue pair apart from its CM id", self->a.device);
+	OK(early_connect(&self->a, &self->b, &early));
+	OK(early_message(&early));
+	test_cmd(ep_disconnect, self->a.fd, .ep = early.ep.handle);
+	EXPECT_EQ(DAPX_EP_DISCONNECT_PENDING, ep_shown_state(&early.ep));
+	ASSERT_EQ(0, rdma_establish(early.id));
+	OK(cm_event(early.channel, RDMA_CM_EVENT_DISCONNECTED));
+	rdma_disconnect(early.id);
+	OK(expect_connection(&self->a.conn, early.ep.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	early_close(&early);
+}
+
+/* The same, and nothing of this side is waited for. */
+TEST_F(ep, broken_before_the_peer_is_ready)
+{
+	struct early early;
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s takes no queue pair apart from its CM id", self->a.device);
+	OK(early_connect(&self->a, &self->b, &early));
+	OK(early_message(&early));
+	test_cmd(ep_disconnect, self->a.fd, .ep = early.ep.handle,
+		 .flags = DAPX_DISCONNECT_ABRUPT);
+	OK(expect_connection(&self->a.conn, early.ep.handle,
+			     DAPX_CONNECTION_DISCONNECTED, NULL));
+	ASSERT_EQ(0, rdma_establish(early.id));
+	OK(cm_event(early.channel, RDMA_CM_EVENT_DISCONNECTED));
+	rdma_disconnect(early.id);
+	early_close(&early);
+}
+
+/* The answer to the peer's request is not repeated, which would take a minute. */
+TEST_F(ep, freed_before_the_peer_is_ready)
+{
+	struct early early;
+	__u64 start;
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s takes no queue pair apart from its CM id", self->a.device);
+	OK(early_connect(&self->a, &self->b, &early));
+	OK(early_message(&early));
+	start = now_ns();
+	OK(ep_destroy(&early.ep));
+	if (in_virtual_time())
+		EXPECT_GT(5000000000ULL, now_ns() - start);
+	/* To a peer that was not ready, it was a set-up. */
+	OK(cm_event(early.channel, RDMA_CM_EVENT_REJECTED));
+	early_close(&early);
 }
 
 TEST_HARNESS_MAIN
