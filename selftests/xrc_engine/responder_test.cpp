@@ -359,6 +359,18 @@ TEST_F(XrcResponder, RequestsThatDoNotBelongTogether)
         {"more", [](dapx_xrc_request& in, Bytes&) { in.total = htole32(payload + 9); }},
         {"fewer", [](dapx_xrc_request& in, Bytes&) { in.total = htole32(payload + 7); }},
         {"much less", [](dapx_xrc_request& in, Bytes&) { in.total = htole32(8); }},
+        {"more, and they come",
+         [](dapx_xrc_request& in, Bytes& bytes) {
+             in.total = htole32(payload + 9);
+             in.length = htole32(9);
+             bytes.emplace_back();
+         }},
+        {"fewer, and no more come",
+         [](dapx_xrc_request& in, Bytes& bytes) {
+             in.total = htole32(payload + 7);
+             in.length = htole32(7);
+             bytes.pop_back();
+         }},
         {"key", [](dapx_xrc_request& in, Bytes&) { in.rkey = 0; }},
         {"address", [](dapx_xrc_request& in, Bytes&) { in.addr = 0; }},
         {"fewer data than it says", [](dapx_xrc_request&, Bytes& bytes) { bytes.pop_back(); }},
