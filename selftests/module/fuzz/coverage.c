@@ -98,7 +98,7 @@ static bool is_first(uint64_t from, uint64_t to)
 
 void coverage_note(uint32_t what)
 {
-	if (followed)
+	if (seen)
 		noted += is_first(~0, what);
 }
 
@@ -109,7 +109,7 @@ unsigned int coverage_end(void)
 
 	noted = 0;
 	if (!followed)
-		return 0;
+		return first;
 	n = __atomic_load_n(followed, __ATOMIC_RELAXED);
 	if (n > BUFFER_LENGTH - 1)
 		n = BUFFER_LENGTH - 1;

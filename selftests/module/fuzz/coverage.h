@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What of the module a thread's commands reach: edges between basic blocks, as KCOV reports
- * them. Of kernels without KCOV, and of a module that is built without it: nothing.
+ * them. Of kernels without KCOV, and of a module that is built without it: what is noted.
  */
 #ifndef DAPX_FUZZ_COVERAGE_H
 #define DAPX_FUZZ_COVERAGE_H
@@ -24,8 +24,8 @@ void coverage_follow(unsigned int number);
 void coverage_begin(void);
 unsigned int coverage_end(void);
 /*
- * In between: something came out of the kernel that says what it did elsewhere, where KCOV does
- * not follow. What was not seen before counts as an edge.
+ * In between: something that says what the kernel does, or did elsewhere, where KCOV does not
+ * follow. What was not noted before counts as an edge.
  */
 void coverage_note(uint32_t what);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -62,13 +63,16 @@ static void perform(struct actor *me, unsigned int at)
 {
 	const struct op *op = &running.program->ops[at];
 	unsigned int times = op_times(op), kind = op_kind(op), edges = 0;
+	__u32 state;
 
 	me->side = &sides[op_side(op)];
 	me->other = &sides[!op_side(op)];
 	while (times--) {
 		coverage_begin();
-		coverage_note(state_of(me->side, kind, op->arg[0]));
+		state = state_of(me->side, kind, op->arg[0]);
+		errno = 0;
 		op_kinds[kind].run(me, op->arg);
+		coverage_note(state | (__u32)errno << 24);
 		edges += coverage_end();
 		if (me->nth.n && kind != OP_fail) {
 			nth_disarm(&me->nth);

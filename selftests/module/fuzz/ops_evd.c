@@ -25,13 +25,15 @@ void op_evd_free(struct actor *me, const __u8 *arg)
 static void take_event(struct actor *me, const struct dapx_event *event, const __u8 *arg)
 {
 	struct dapx_cm_ack ack = { .cm = event->handle, .events = 1 };
+	/* What happened, or the status and the opcode of a completion; no state has this bit. */
+	__u32 note = 1U << 31 | event->type << 24;
 
-	/* What happened, or the status and the opcode of a completion. */
 	if (event->type == DAPX_EVENT_COMPLETION)
-		coverage_note(event->type << 24 | event->completion.status << 16 |
-			      event->completion.opcode << 8 | event->completion.flags);
+		note |= event->completion.status << 16 | event->completion.opcode << 8 |
+			event->completion.flags;
 	else
-		coverage_note(event->type << 24 | event->connection.what << 16);
+		note |= event->connection.what << 16;
+	coverage_note(note);
 	if (event->type != DAPX_EVENT_CONNECT_REQUEST && event->type != DAPX_EVENT_CM)
 		return;
 	if (event->type == DAPX_EVENT_CONNECT_REQUEST) {
