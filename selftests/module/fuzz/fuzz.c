@@ -333,6 +333,7 @@ static int fuzz_play(unsigned int seconds, const struct program *given, unsigned
 			if (worker->pid && worker_look(worker) < 0)
 				return finding(NULL);
 			if (!worker->pid && now_ns() < end) {
+				program_leave_out();
 				for (life.length = 0; life.length < LIFE_MAX; life.length++) {
 					struct program *next = &life.programs[life.length];
 

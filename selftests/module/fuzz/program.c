@@ -46,15 +46,33 @@ bool program_has(const struct program *program, unsigned int kind)
 
 /* ---- making and mutating ---- */
 
+static bool left_out[NUM_OPS];
+
+void program_leave_out(void)
+{
+	bool some = one_in(2);
+	unsigned int kind;
+
+	for (kind = 0; kind < NUM_OPS; kind++)
+		left_out[kind] = some && one_in(2);
+}
+
+static unsigned int weight_of(unsigned int kind)
+{
+	return left_out[kind] ? 0 : op_kinds[kind].weight;
+}
+
 static unsigned int some_kind(void)
 {
 	unsigned int total = 0, kind;
 
 	for (kind = 0; kind < NUM_OPS; kind++)
-		total += op_kinds[kind].weight;
+		total += weight_of(kind);
+	if (!total)
+		return 0;
 	total = dice() % total;
-	for (kind = 0; total >= op_kinds[kind].weight; kind++)
-		total -= op_kinds[kind].weight;
+	for (kind = 0; total >= weight_of(kind); kind++)
+		total -= weight_of(kind);
 	return kind;
 }
 

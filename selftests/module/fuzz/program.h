@@ -55,6 +55,11 @@ unsigned int op_side(const struct op *op);
 unsigned int op_times(const struct op *op);
 
 bool program_has(const struct program *program, unsigned int kind);
+/*
+ * From here on, new operations are of some kinds only, half of the time: what would undo the
+ * work of others is then seldom there, and what has to come together comes more often.
+ */
+void program_leave_out(void);
 void program_make(struct program *program);
 /* Some of it is taken from @other. */
 void program_mutate(struct program *program, const struct program *other);
