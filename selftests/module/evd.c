@@ -654,7 +654,7 @@ static void *produces(void *arg)
 				producer->error = errno;
 				break;
 			}
-			sched_yield();
+			give_way();
 		}
 	}
 	return NULL;
@@ -679,7 +679,7 @@ static void *visits(void *arg)
 		while ((expected = __atomic_load_n(&visitor->expected,
 						   __ATOMIC_ACQUIRE)) == n) {
 			if (++looks % 1000 == 0)
-				sched_yield();
+				give_way();
 		}
 		if (expected == ~0U)
 			return NULL;
@@ -689,7 +689,7 @@ static void *visits(void *arg)
 			if (errno != EAGAIN)
 				return NULL;
 			visitor->error = 0;
-			sched_yield();
+			give_way();
 		}
 		__atomic_store_n(&visitor->posted, n + 1, __ATOMIC_RELEASE);
 	}
@@ -722,7 +722,7 @@ static int arm_against(struct evd *evd, unsigned int rounds, bool resize)
 
 		/* Each round begins alike: the visitor is back, and looks. */
 		while (__atomic_load_n(&visitor.posted, __ATOMIC_ACQUIRE) != i)
-			sched_yield();
+			give_way();
 		__atomic_store_n(&visitor.expected, i + 1, __ATOMIC_RELEASE);
 		spin(resize ? dice() % 8000 : aim_turns(&aim));
 		slept_before = slept;

@@ -760,7 +760,7 @@ static void *keeps_sending(void *arg)
 			while (evd_poll(&ep->host->done, &event))
 				;
 		if (head == *ep->send.head)
-			sched_yield();
+			give_way();
 	}
 	return NULL;
 }

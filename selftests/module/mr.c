@@ -324,7 +324,7 @@ static void *makes_for_xrc(void *arg)
 
 		/* The last one may be gone already, this one, too. */
 		if (next == seen)
-			sched_yield();
+			give_way();
 		else if (_test_cmd_mr_modify(maker->host->fd, &modify) &&
 			 errno != ENOENT)
 			maker->error = errno;

@@ -639,7 +639,7 @@ TEST_F(work, unsignalled)
 		wr.flags = i % 10 == 9 ? DAPX_SEND_SIGNALED : 0;
 		while (ep_push_send(&self->ea, &wr, &sge)) {
 			ASSERT_EQ(EAGAIN, errno);
-			sched_yield();
+			give_way();
 		}
 		OK(ring_bell(self->a.fd, self->ea.handle, DAPX_DOORBELL_SEND,
 			     &self->ea.send));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -87,4 +88,12 @@ void spin(unsigned int turns)
 {
 	while (turns--)
 		__asm__ volatile("" : : : "memory");
+}
+
+void give_way(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#endif
+	sched_yield();
 }

@@ -33,5 +33,10 @@ int await_asleep(const pid_t *tid, unsigned long request);
 int await_asleep_in(const pid_t *tid, unsigned long number);
 /* For a moment, of which sleeping would be too long. */
 void spin(unsigned int turns);
+/*
+ * To other threads, for who looks again and again. In virtual time one thread of the host plays
+ * both CPUs, each for milliseconds unless it says that it only waits.
+ */
+void give_way(void);
 
 #endif /* DAPX_HARNESS_CLOCK_H */
