@@ -4,7 +4,8 @@
  * runs some programs (program.h). A program that reaches code which none has reached before, as
  * KCOV sees it, is kept, and most programs are kept ones that were mutated. Some processes run at
  * a time; some are killed, some take a device away, some have allocations fail. Results are not
- * looked at: the kernel must not report a fault, and must have in the end what it had before.
+ * looked at: the kernel must not report a fault, must tell nothing of what was freed before, and
+ * must have in the end what it had before.
  *
  *	fuzz				as a test
  *	fuzz --repeat FILE [SECONDS]	the programs of a file, as they are
@@ -205,7 +206,7 @@ static void keep_some(const struct worker *worker)
 	}
 }
 
-/* 1: it is over; 0: it goes on; -1: it cannot be ended. */
+/* 1: it is over; 0: it goes on; -1: it cannot be ended, or found something. */
 static int worker_look(struct worker *worker)
 {
 	unsigned int begun = __atomic_load_n(&worker->result->begun, __ATOMIC_RELAXED);
@@ -228,6 +229,8 @@ static int worker_look(struct worker *worker)
 	}
 	worker->pid = 0;
 	fuzz.programs += worker->result->begun;
+	if (worker->result->finding[0])
+		return because("%s", worker->result->finding);
 	keep_some(worker);
 	return 1;
 }

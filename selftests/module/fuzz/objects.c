@@ -89,12 +89,46 @@ __u32 state_of(const struct side *side, unsigned int kind, __u8 number)
 	       (ep->state ? ep_state(ep) & 31 : 31);
 }
 
+static void note_gone(struct side *side, __u32 handle)
+{
+	unsigned int n = __atomic_fetch_add(&side->num_gone, 1, __ATOMIC_RELAXED), i;
+	struct gone *gone;
+
+	if (n >= ARRAY_SIZE(side->gone))
+		return;
+	gone = &side->gone[n];
+	for (i = 0; i < EVDS; i++) {
+		/* Another thread may be about to replace it. */
+		const struct ring ring = side->evd[i].ring;
+
+		if (!ring.map)
+			continue;
+		gone->evd[i].map = ring.map;
+		gone->evd[i].tail = __atomic_load_n(ring.tail, __ATOMIC_ACQUIRE);
+	}
+	gone->handle = handle;
+}
+
+bool is_of_gone(const struct side *side, const struct evd *evd, __u32 index,
+		const struct dapx_event *event)
+{
+	unsigned int i, n = evd - side->evd;
+
+	if (side->scribbled || !event->handle)
+		return false;
+	for (i = 0; i < side->num_gone && i < ARRAY_SIZE(side->gone); i++)
+		if (side->gone[i].handle == event->handle &&
+		    side->gone[i].evd[n].map == evd->ring.map)
+			return (__s32)(index - side->gone[i].evd[n].tail) >= 0;
+	return false;
+}
+
 void free_handle(const struct actor *me, __u32 handle, __u32 flags)
 {
 	struct dapx_free cmd = { .handle = handle, .flags = flags };
 
-	if (handle)
-		_test_cmd_free(me->side->host.fd, &cmd);
+	if (handle && !_test_cmd_free(me->side->host.fd, &cmd))
+		note_gone(me->side, handle);
 }
 
 void ep_step(const struct side *side, __u32 ep, __u32 state, const struct side *to, __u32 qp_num)

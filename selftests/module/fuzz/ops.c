@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -146,34 +147,45 @@ static void run_threads(const struct program *program)
 
 /* ---- between programs ---- */
 
-static void read_all(struct side *side)
+static void read_all(struct side *side, char (*finding)[128])
 {
 	struct dapx_event event;
 	unsigned int i, n;
+	__u32 index;
 
 	/* Spoilt indices have events without end. */
-	for (i = 0; i < EVDS; i++)
-		for (n = 0; n < 64 && side->evd[i].ring.map; n++)
-			if (!evd_poll(&side->evd[i], &event))
+	for (i = 0; i < EVDS; i++) {
+		struct evd *evd = &side->evd[i];
+
+		for (n = 0; n < 64 && evd->ring.map; n++) {
+			index = *evd->ring.head;
+			if (!evd_poll(evd, &event))
 				break;
+			if (is_of_gone(side, evd, index, &event))
+				snprintf(*finding, sizeof(*finding),
+					 "EVD %u: object %u was gone before event %u, of type %u",
+					 evd->handle, event.handle, index, event.type);
+		}
+	}
 }
 
 /*
  * What the program left is freed, and events are read in between: whoever still has to do with
- * what is gone has the opportunity.
+ * what is gone has the opportunity, and what is gone must not be heard of any more.
  */
-static void take_apart(struct side *side)
+static void take_apart(struct side *side, char (*finding)[128])
 {
 	struct actor me = { .side = side };
 	unsigned int i;
 
+	read_all(side, finding);
 	for (i = 0; i < EPS; i++) {
 		free_handle(&me, side->ep[i].handle, 0);
-		read_all(side);
+		read_all(side, finding);
 	}
 	for (i = 0; i < SRQS; i++) {
 		free_handle(&me, side->srq[i].handle, 0);
-		read_all(side);
+		read_all(side, finding);
 	}
 	for (i = 0; i < RECV_QPS; i++)
 		op_recv_qp(&me, (const __u8[]){ i, LEAVE, 0 });
@@ -228,7 +240,7 @@ int ops_live(const struct life *life, unsigned int buffer, struct life_result *r
 		__atomic_store_n(&result->begun, n + 1, __ATOMIC_RELAXED);
 		run_threads(&life->programs[n]);
 		for (i = 0; i < 2; i++)
-			take_apart(&sides[i]);
+			take_apart(&sides[i], &result->finding);
 		for (i = 0; i < 2; i++)
 			forget(&sides[i]);
 		if (!is_intact(&sides[0]) || !is_intact(&sides[1]))

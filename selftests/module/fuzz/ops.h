@@ -29,6 +29,15 @@
 /* A byte that names an object names a wrong one from here on. */
 #define ODD_HANDLE 0xe0
 
+/* An object that was freed, and how far the events had come when that was done. */
+struct gone {
+	__u32 handle;
+	struct {
+		const void *map;	/* of the ring */
+		__u32 tail;
+	} evd[EVDS];
+};
+
 /*
  * The objects of one context. Threads use all of this without locks, as a careless program
  * would. Rings stay mapped until the process ends, so that it seldom ends by a SIGSEGV.
@@ -48,6 +57,9 @@ struct side {
 	__u32 window[WINDOWS];
 	__u32 window_key;
 	__u32 seen[QUEUES];		/* heads when the threads last met */
+	struct gone gone[64];		/* the first ones that were freed */
+	unsigned int num_gone;
+	bool scribbled;			/* over an EVD's ring: its events mean nothing */
 };
 
 /* A thread, and the sides of the operation that it performs. */
@@ -71,6 +83,7 @@ struct life {
 /* What the process leaves in memory that it shares with its parent. */
 struct life_result {
 	unsigned int begun;		/* programs */
+	char finding[128];		/* what was wrong, if anything was */
 	struct {
 		unsigned int edges;	/* that this program was the first to reach */
 		unsigned int length;	/* up to the operation that reached the last of them */
@@ -106,6 +119,9 @@ __u32 state_of(const struct side *side, unsigned int kind, __u8 number);
 __u32 qp_number_of(const struct side *side, const struct ep *ep);
 /* Takes a queue pair of an endpoint to this state, and to RTR towards a queue pair of @to. */
 void ep_step(const struct side *side, __u32 ep, __u32 state, const struct side *to, __u32 qp_num);
+/* Whether this event, number @index of the EVD, came after its object was gone. */
+bool is_of_gone(const struct side *side, const struct evd *evd, __u32 index,
+		const struct dapx_event *event);
 void free_handle(const struct actor *me, __u32 handle, __u32 flags);
 void schedule_thread(int policy, bool cpu0, bool cpu1);
 

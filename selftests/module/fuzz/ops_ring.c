@@ -115,6 +115,7 @@ void op_scribble(struct actor *me, const __u8 *arg)
 	ring = rings[arg[0] % n];
 	if (!ring->depth)
 		return;
+	side->scribbled |= arg[0] % n < EVDS;
 	words[0] = ring->head;
 	words[1] = ring->tail;
 	words[2] = ring->flags;
