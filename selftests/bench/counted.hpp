@@ -217,6 +217,23 @@ template <class Api> void endpoint(unsigned operations)
     });
 }
 
+/// A second in which connected endpoints have nothing to do. Each counts as an operation.
+template <class Api> void idle(unsigned operations)
+{
+    Pair<Api> pair({64, 64});
+    std::vector<typename Api::Endpoint> endpoints;
+    endpoints.reserve(operations);
+    for (unsigned i = 0; i < operations; ++i) {
+        endpoints.emplace_back(pair.client_device(), Depths{64, 64});
+        endpoints.back().connect(pair.server.address());
+    }
+    count(operations, [&](Meter& meter) {
+        meter.start();
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        meter.stop();
+    });
+}
+
 /// The death of a process with connected endpoints, and 10 windows for the peer of each.
 template <class Api> void kill(unsigned operations)
 {
@@ -263,6 +280,8 @@ template <class Api> bool main(int argc, char** argv)
             workload = bind<Api>;
         else if (name == "count-endpoint")
             workload = endpoint<Api>;
+        else if (name == "count-idle")
+            workload = idle<Api>;
         else if (name == "count-kill")
             workload = kill<Api>;
     }

@@ -295,6 +295,36 @@ void count_connections(unsigned operations)
     });
 }
 
+/// The death of a process whose endpoints have full rings and share an EVD that is full as well: all
+/// of their receives end, and their events wait.
+void count_backlogs(unsigned operations)
+{
+    constexpr std::uint32_t depth = 64;
+    prepare(Turns::fair);
+    count(operations, [&](Meter& meter) {
+        const Victim victim([&] {
+            const std::span<std::byte> memory = allocate(small_size);
+            Device device(environment("DAPX_DEV", "rxe0"), memory);
+            dapx::Evd evd = must(dapx::Evd::create(device.context, {.depth = 1}));
+            std::vector<dapx::Endpoint> endpoints;
+            endpoints.reserve(operations);
+            for (unsigned i = 0; i < operations; ++i) {
+                endpoints.push_back(must(dapx::Endpoint::create(
+                    device.pd, evd,
+                    {.send_depth = 1, .recv_depth = depth, .max_send_sge = 1, .max_recv_sge = 1})));
+                must(endpoints.back().qp_init(port));
+                for (std::uint32_t n = 0; n < depth; ++n)
+                    must(endpoints.back().post_recv(0, device.mr.segment(0, small_size)),
+                         "post_recv");
+            }
+            Victim::await_death();
+        });
+        meter.start();
+        victim.kill();
+        meter.stop();
+    });
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -310,6 +340,8 @@ int main(int argc, char** argv)
     }
     if (argc == 3 && std::string_view(argv[1]) == "count-connection")
         count_connections(static_cast<unsigned>(std::stoul(argv[2])));
+    else if (argc == 3 && std::string_view(argv[1]).starts_with("count-backlogs_of_"))
+        count_backlogs(static_cast<unsigned>(std::stoul(argv[2])));
     else if (!counted::main<Dapx>(argc, argv))
         return bench::main<Dapx>(argc, argv);
     return 0;
