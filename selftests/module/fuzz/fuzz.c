@@ -125,7 +125,22 @@ static int fuzz_open(void)
 		close(fuzz.hosts[i].fd);
 	}
 	coverage_open(WORKERS * PROGRAM_THREADS);
+	/* What a worker started that was killed: await_orphans() has to know when it is done. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	return kernel_log_open() || ops_prepare() ? -1 : 0;
+}
+
+/* A killed process may have begun to take a device away; that goes on without it. */
+static int await_orphans(void)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+
+	while (waitpid(-1, NULL, WNOHANG) >= 0) {
+		if (now_ns() > deadline)
+			return because("what a killed process started does not end");
+		sleep_ms(10);
+	}
+	return 0;
 }
 
 /*
@@ -387,7 +402,7 @@ static int play_as_test(void)
 	    fuzz_play(seconds_to_play(), NULL, 0))
 		return -1;
 	fuzz_tell();
-	return bring_devices_back() || await_resources(before);
+	return await_orphans() || bring_devices_back() || await_resources(before);
 }
 
 /* ---- by hand ---- */
