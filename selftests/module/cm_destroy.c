@@ -326,12 +326,9 @@ static int share_processor(struct _test_data_destroy *self)
 {
 	const struct sched_param first = { .sched_priority = 1 };
 	const char *line;
-	cpu_set_t cpus;
 
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus) ||
-	    sched_setscheduler(0, SCHED_FIFO, &first))
+	run_on(0);
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
 		return because("scheduler: %m");
 	/* "none (voluntary) full"; some kernels know one model only. */
 	line = read_line(PREEMPT);

@@ -300,15 +300,6 @@ struct maker {
 	int error;
 };
 
-static void on_first_processor(void)
-{
-	cpu_set_t first;
-
-	CPU_ZERO(&first);
-	CPU_SET(0, &first);
-	sched_setaffinity(0, sizeof(first), &first);
-}
-
 static void *makes_for_xrc(void *arg)
 {
 	const struct sched_param param = {};
@@ -316,7 +307,7 @@ static void *makes_for_xrc(void *arg)
 	__u32 seen = 0, next;
 
 	if (maker->interrupted) {
-		on_first_processor();
+		run_on(0);
 		sched_setscheduler(0, SCHED_IDLE, &param);
 	}
 	while ((next = __atomic_load_n(&maker->next, __ATOMIC_ACQUIRE)) != ~0U) {
@@ -345,7 +336,7 @@ TEST_F(mr, made_for_xrc_while_freed)
 	pthread_t threads[2];
 
 	TH_LOG("%u rounds", n);
-	on_first_processor();
+	run_on(0);
 	ASSERT_EQ(0, prctl(PR_SET_TIMERSLACK, 1));
 	for (j = 0; j < 2; j++)
 		ASSERT_EQ(0, pthread_create(&threads[j], NULL, makes_for_xrc,

@@ -763,10 +763,13 @@ TEST_F(final, end)
 		OK(connect_cm(&self->ea, &self->eb));
 		memset(self->a.mem, 0x11, LENGTH);
 		OK(moment_start(&moment));
+		/* Packets that overtake one another cost rxe on 6.1 the refusal. */
+		run_on(0);
 		for (i = 0; i < REQUESTS; i++)
 			OK(ep_rdma(&self->ea, i, variant->opcode, self->a.mr,
 				   self->a.mem, LENGTH, window, rkey));
 		moment_await(&moment);
+		run_anywhere();
 		OK(ending.failed);
 		EXPECT_NOT_SLOW(ending.took);
 

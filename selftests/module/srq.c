@@ -304,7 +304,6 @@ static void *rings_idly(void *arg)
 TEST_F(srq, freed_while_a_fault_is_told)
 {
 	unsigned int rounds = count(200, 2000), i, j;
-	cpu_set_t one, all;
 	struct {
 		struct dapx_recv_wr wr;
 		struct dapx_sge sge;
@@ -313,10 +312,7 @@ TEST_F(srq, freed_while_a_fault_is_told)
 		.sge = host_sge(&self->b, TARGET, 8),
 	};
 
-	ASSERT_EQ(0, sched_getaffinity(0, sizeof(all), &all));
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
+	run_on(0);
 	for (i = 0; i < rounds; i++) {
 		struct bell_ringer ringer = { .fd = self->b.fd };
 		struct dapx_srq_create cmd = {
@@ -352,7 +348,7 @@ TEST_F(srq, freed_while_a_fault_is_told)
 		ring_unmap(&ring);
 		ring_unmap(&evd.ring);
 	}
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(all), &all));
+	run_anywhere();
 }
 
 /* Each limit that was reached has its event, also if an earlier one waits for room. */

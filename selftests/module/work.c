@@ -4,7 +4,6 @@
  * wrong, and the rings that carry them.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -1333,16 +1332,6 @@ TEST_F(work, busy_needs_no_doorbell)
 		}
 		sleep_ms(1);
 	}
-}
-
-static void run_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	/* With one CPU only there is less to see. */
-	sched_setaffinity(0, sizeof(set), &set);
 }
 
 /* What is where, for a message. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,29 @@ bool on_debug_kernel(void)
 	const char *kernel = getenv("DAPX_KERNEL");
 
 	return kernel && !strcmp(kernel, "debug");
+}
+
+static void set_cpus(unsigned long mask)
+{
+	cpu_set_t cpus;
+	int i;
+
+	CPU_ZERO(&cpus);
+	for (i = 0; i < 8 * (int)sizeof(mask); i++)
+		if (mask & 1UL << i)
+			CPU_SET(i, &cpus);
+	/* With one CPU only there is less to see. */
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+void run_on(int cpu)
+{
+	set_cpus(1UL << cpu);
+}
+
+void run_anywhere(void)
+{
+	set_cpus(~0UL);
 }
 
 const char *read_line(const char *path)

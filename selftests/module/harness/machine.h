@@ -9,6 +9,9 @@
 
 bool on_siw(void);
 bool on_debug_kernel(void);
+/* The calling thread, and those that it makes from here on. */
+void run_on(int cpu);
+void run_anywhere(void);
 /* First line of a file; NULL without it. Static buffer. */
 const char *read_line(const char *path);
 int write_line(const char *path, const char *text);
