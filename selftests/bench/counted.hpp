@@ -217,7 +217,7 @@ template <class Api> void endpoint(unsigned operations)
     });
 }
 
-/// A second in which connected endpoints have nothing to do. Each counts as an operation.
+/// A second in which connected endpoints have nothing to do. Each endpoint counts as an operation.
 template <class Api> void idle(unsigned operations)
 {
     Pair<Api> pair({64, 64});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Processes that do anything, in any order, with several threads that share their objects. Each
- * runs some programs (program.h). A program that reaches code which none has reached before, as
- * KCOV sees it, is kept, and most programs are kept ones that were mutated. Some processes run at
- * a time; some are killed, some take a device away, some have allocations fail. Results are not
- * looked at: the kernel must not report a fault, must tell nothing of what was freed before, and
+ * runs some programs (program.h). A program that reaches code, or states, which none has reached
+ * before (coverage.h) is kept, and most programs are kept ones that were mutated. Some processes
+ * run at a time; some are killed, some take a device away, some have allocations fail. Results are
+ * not looked at: the kernel must not report a fault, must not tell of what was freed before, and
  * must have in the end what it had before.
  *
  *	fuzz				as a test
@@ -125,7 +125,7 @@ static int fuzz_open(void)
 		close(fuzz.hosts[i].fd);
 	}
 	coverage_open(WORKERS * PROGRAM_THREADS);
-	/* What a worker started that was killed: await_orphans() has to know when it is done. */
+	/* What a killed worker started becomes this process' child, for await_orphans(). */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	return kernel_log_open() || ops_prepare() ? -1 : 0;
 }

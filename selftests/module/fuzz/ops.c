@@ -147,7 +147,7 @@ static void run_threads(const struct program *program)
 
 /* ---- between programs ---- */
 
-static void read_all(struct side *side, char (*finding)[128])
+static void read_all(struct side *side, struct life_result *result)
 {
 	struct dapx_event event;
 	unsigned int i, n;
@@ -162,7 +162,7 @@ static void read_all(struct side *side, char (*finding)[128])
 			if (!evd_poll(evd, &event))
 				break;
 			if (is_of_gone(side, evd, index, &event))
-				snprintf(*finding, sizeof(*finding),
+				snprintf(result->finding, sizeof(result->finding),
 					 "EVD %u: object %u was gone before event %u, of type %u",
 					 evd->handle, event.handle, index, event.type);
 		}
@@ -173,19 +173,19 @@ static void read_all(struct side *side, char (*finding)[128])
  * What the program left is freed, and events are read in between: whoever still has to do with
  * what is gone has the opportunity, and what is gone must not be heard of any more.
  */
-static void take_apart(struct side *side, char (*finding)[128])
+static void take_apart(struct side *side, struct life_result *result)
 {
 	struct actor me = { .side = side };
 	unsigned int i;
 
-	read_all(side, finding);
+	read_all(side, result);
 	for (i = 0; i < EPS; i++) {
 		free_handle(&me, side->ep[i].handle, 0);
-		read_all(side, finding);
+		read_all(side, result);
 	}
 	for (i = 0; i < SRQS; i++) {
 		free_handle(&me, side->srq[i].handle, 0);
-		read_all(side, finding);
+		read_all(side, result);
 	}
 	for (i = 0; i < RECV_QPS; i++)
 		op_recv_qp(&me, (const __u8[]){ i, LEAVE, 0 });
@@ -240,7 +240,7 @@ int ops_live(const struct life *life, unsigned int buffer, struct life_result *r
 		__atomic_store_n(&result->begun, n + 1, __ATOMIC_RELAXED);
 		run_threads(&life->programs[n]);
 		for (i = 0; i < 2; i++)
-			take_apart(&sides[i], &result->finding);
+			take_apart(&sides[i], result);
 		for (i = 0; i < 2; i++)
 			forget(&sides[i]);
 		if (!is_intact(&sides[0]) || !is_intact(&sides[1]))

@@ -34,8 +34,8 @@ int await_asleep_in(const pid_t *tid, unsigned long number);
 /* For a moment, of which sleeping would be too long. */
 void spin(unsigned int turns);
 /*
- * To other threads, for who looks again and again. In virtual time one thread of the host plays
- * both CPUs, each for milliseconds unless it says that it only waits.
+ * For a thread that waits in a loop: others go on first. In virtual time one thread of the host
+ * plays both CPUs in turn, each for milliseconds unless it says that it only waits.
  */
 void give_way(void);
 

@@ -9,7 +9,7 @@
 
 bool on_siw(void);
 bool on_debug_kernel(void);
-/* The calling thread, and those that it makes from here on. */
+/* Where the calling thread runs, and the threads that it creates from here on. */
 void run_on(int cpu);
 void run_anywhere(void);
 /* First line of a file; NULL without it. Static buffer. */
