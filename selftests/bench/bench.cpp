@@ -103,6 +103,15 @@ std::span<std::byte> allocate(std::size_t size)
 
 // --- Processes ----------------------------------------------------------------------------------
 
+void pin(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof(set), &set) != 0)
+        die("cannot run on CPU %d: %m", cpu);
+}
+
 void Channel::write(const void* data, std::size_t size) const
 {
     if (::write(fd_, data, size) != static_cast<ssize_t>(size))
@@ -124,15 +133,6 @@ std::pair<int, int> socket_pair()
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
         die("socketpair: %m");
     return {fds[0], fds[1]};
-}
-
-void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    if (sched_setaffinity(0, sizeof(set), &set) != 0)
-        die("cannot run on CPU %d: %m", cpu);
 }
 
 void reap(pid_t pid, const char* name)

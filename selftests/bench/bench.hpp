@@ -87,6 +87,9 @@ std::span<std::byte> allocate(std::size_t size);
 
 // --- Processes ----------------------------------------------------------------------------------
 
+/// Keeps this thread on a CPU.
+void pin(int cpu);
+
 /// One end of a socket between two processes.
 class Channel {
 public:

@@ -3,7 +3,8 @@
 // What is measured, whatever the API. An Api has
 //
 //   Api::Device(name, memory)          the device, with all of memory registered
-//   Api::Endpoint(device, depths)      fit to receive, not connected
+//   Api::Endpoint(device, depths, waits)
+//                                      fit to receive, not connected
 //     address(), connect(peer)         by exchange of queue pair numbers
 //     send(), write(peer), receive()   post one request, signalled, or one receive
 //     make_window(), bind_window(), unbind_window()
@@ -12,6 +13,8 @@
 //     keep_lent()                      a page for a peer, until the process ends
 //     keep_window()                    the same, by a window of registered memory
 //     poll()                           takes one completion, if there is one
+//     sleep()                          after a poll that found nothing: until there is something, or
+//                                      once for nothing
 //
 // and, where it has them,
 //
@@ -23,6 +26,7 @@
 #include "bench.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <unistd.h>
@@ -33,9 +37,9 @@ namespace bench {
 /// One connection, and what is under way on it.
 template <class Api> class Connection {
 public:
-    Connection(End& end, Depths depths, std::size_t memory = 4096)
-        : memory_(allocate(memory)), device_(end.device, memory_), endpoint_(device_, depths),
-          depths_(depths)
+    Connection(End& end, Depths depths, std::size_t memory = 4096, Waits waits = Waits::polling)
+        : memory_(allocate(memory)), device_(end.device, memory_),
+          endpoint_(device_, depths, waits), waits_(waits)
     {
         for (std::uint32_t i = 0; i < depths.recv; ++i)
             receive(memory);
@@ -115,14 +119,14 @@ public:
     void await_sent(std::uint32_t limit)
     {
         while (requests_ >= limit)
-            poll();
+            wait();
     }
 
     /// Waits for a message; its receive has to be posted anew.
     void await_message()
     {
         while (messages_ == 0)
-            poll();
+            wait();
         --messages_;
     }
 
@@ -146,20 +150,26 @@ public:
     [[nodiscard]] std::uint32_t messages() const { return messages_; }
 
 private:
+    void wait()
+    {
+        if (!poll() && waits_ == Waits::asleep)
+            endpoint_.sleep();
+    }
+
     std::span<std::byte> memory_;
     typename Api::Device device_;
     typename Api::Endpoint endpoint_;
-    Depths depths_;
+    Waits waits_;
     Address peer_{};
     std::uint32_t requests_ = 0;
     std::uint32_t messages_ = 0;
 };
 
-/// Small messages there and back, one at a time: half of the samples took at most "latency".
-template <class Api> void latency(End& end, unsigned count)
+/// Small messages there and back, one at a time: half of the samples took at most "p50".
+template <class Api> void latency(End& end, unsigned count, Waits waits)
 {
     constexpr std::uint32_t depth = 64;
-    Connection<Api> connection(end, {depth, depth});
+    Connection<Api> connection(end, {depth, depth}, 4096, waits);
     const unsigned warm_up = count / 10;
     std::vector<double> samples;
     samples.reserve(warm_up + count);
@@ -179,10 +189,11 @@ template <class Api> void latency(End& end, unsigned count)
         return;
     samples.erase(samples.begin(), samples.begin() + warm_up);
     std::sort(samples.begin(), samples.end());
-    report("latency", samples[samples.size() / 2] * 1e6);
-    report("minimum", samples.front() * 1e6);
-    report("p90", samples[samples.size() * 9 / 10] * 1e6);
-    report("p99", samples[samples.size() * 99 / 100] * 1e6);
+    for (const unsigned per_mille : {10, 100, 250, 500, 750, 900, 950, 990, 995, 999}) {
+        char name[16];
+        std::snprintf(name, sizeof(name), "p%g", per_mille / 10.0);
+        report(name, samples[samples.size() * per_mille / 1000] * 1e6);
+    }
 }
 
 /// As ib_send_lat does it: each end waits for the end of its message before it looks for the next.
@@ -278,9 +289,9 @@ private:
     Connection<Api> connection_;
 };
 
-template <class Api> void rate(End& end, unsigned count)
+template <class Api> void rate(End& end, unsigned count, std::uint32_t in_flight)
 {
-    Stream<Api> stream(end, 32);
+    Stream<Api> stream(end, in_flight);
     if (end.client) {
         stream.send(count / 10);
         const auto start = Clock::now();
@@ -522,6 +533,7 @@ template <class Api> int main(int argc, char** argv)
 {
     const std::string_view workload = argc == 3 ? argv[1] : "";
     const auto count = static_cast<unsigned>(argc == 3 ? std::atoi(argv[2]) : 0);
+    constexpr std::string_view rate_of = "rate-in-flight-";
     const auto run = [](auto body) { Controller(body).join(); };
     alarm(300);
     if constexpr (requires { &Api::Endpoint::send_large; }) {
@@ -543,11 +555,17 @@ template <class Api> int main(int argc, char** argv)
         }
     }
     if (workload == "latency")
-        run([=](End& end) { latency<Api>(end, count); });
+        run([=](End& end) { latency<Api>(end, count, Waits::polling); });
+    else if (workload == "latency-asleep")
+        run([=](End& end) { latency<Api>(end, count, Waits::asleep); });
     else if (workload == "rate")
-        run([=](End& end) { rate<Api>(end, count); });
-    else if constexpr (!requires { &Api::Endpoint::make_window; })
-        die("usage: %s latency|rate|large-sends COUNT", argv[0]);
+        run([=](End& end) { rate<Api>(end, count, 32); });
+    else if (workload.starts_with(rate_of)) {
+        const auto in_flight =
+            static_cast<std::uint32_t>(std::atoi(workload.data() + rate_of.size()));
+        run([=](End& end) { rate<Api>(end, count, in_flight); });
+    } else if constexpr (!requires { &Api::Endpoint::make_window; })
+        die("usage: %s latency|latency-asleep|rate|rate-in-flight-N|large-sends COUNT", argv[0]);
     else if (workload == "write-bw")
         run([=](End& end) { write_bandwidth<Api>(end, count); });
     else if (workload == "bandwidth")
@@ -571,8 +589,9 @@ template <class Api> int main(int argc, char** argv)
     else if (workload == "hold-system-calls")
         SystemCalls::hold();
     else
-        die("usage: %s latency|rate|bandwidth|small-doorbells|large-doorbells|polls|windows|"
-            "receivers|endpoints|endpoints-with-lent-pages|endpoints-with-windows|hold-system-calls "
+        die("usage: %s latency|latency-asleep|rate|rate-in-flight-N|bandwidth|small-doorbells|"
+            "large-doorbells|polls|windows|receivers|endpoints|endpoints-with-lent-pages|"
+            "endpoints-with-windows|hold-system-calls "
             "COUNT",
             argv[0]);
     return 0;
