@@ -133,14 +133,20 @@ mutants: ## take one guarantee after the other out of the code: the test named f
 	@selftests/mutants/run $(if $(filter command,$(origin NAME)),$(NAME))
 
 .PHONY: bench
-bench: ## compare with libibverbs; table, and build/bench.json [KERNEL; COUNT=1: instructions and the like, not time]
-	@$(install_missing) build fast run
+bench: ## compare with libibverbs; table, and build/bench.json [KERNEL; COUNT=1: instructions, not time; CURVES=1]
+	@$(install_missing) build fast run $(if $(CURVES),curves)
 	@DAPX_INSTALL=yes $(MAKE) --no-print-directory all
 ifdef COUNT
 	@rm -f $(BUILD)/vm/out/counts.json
 	@$(run) --time virtual --timeout 900 selftests/bench/count
 	@cp $(BUILD)/vm/out/counts.json $(BUILD)/counts.json
 	@selftests/bench/compare-counts selftests/bench/expected.json $(BUILD)/counts.json
+else ifdef CURVES
+	@rm -f $(BUILD)/vm/out/curves.json
+	@DAPX_BENCH_ONLY=curves $(run) --timeout 1800 selftests/bench/run
+	@mkdir -p $(BUILD)/curves
+	@cp $(BUILD)/vm/out/curves.json $(BUILD)/curves/curves.json
+	@selftests/bench/plot $(BUILD)/curves/curves.json $(BUILD)/curves
 else
 	@rm -f $(BUILD)/vm/out/bench.json
 	@$(run) --timeout 1800 selftests/bench/run
