@@ -31,7 +31,7 @@
 
 /* Unread events from which on a process is considered to lag behind. */
 #define DAPX_LAG 4
-#define DAPX_FAR_LAG 16
+#define DAPX_FAR_LAG 8
 
 #define DAPX_BUSY_DEFER_MAX (100 * NSEC_PER_USEC)
 
