@@ -32,6 +32,7 @@ probe have_hrtimer_setup '#include <linux/hrtimer.h>' \
 	'hrtimer_setup((struct hrtimer *)NULL, NULL, CLOCK_MONOTONIC, HRTIMER_MODE_REL);'
 probe have_netlink_broadcast_filtered '#include <linux/netlink.h>' \
 	'netlink_broadcast_filtered(NULL, NULL, 0, 0, GFP_KERNEL, NULL, NULL);'
+probe have_ib_umem_get_va '#include <rdma/ib_umem.h>' 'ib_umem_get_va(NULL, 0, 0, 0);'
 
 : >"$work/Kbuild"
 for name in "${names[@]}"; do

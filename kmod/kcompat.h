@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/netlink.h>
 #include <linux/version.h>
+#include <rdma/ib_umem.h>
 
 #include "kcompat_config.h"
 
@@ -82,6 +83,11 @@ static inline int netlink_broadcast_filtered(struct sock *from, struct sk_buff *
 {
 	return netlink_broadcast(from, skb, portid, group, gfp);
 }
+#endif
+
+/* Linux 7.2 */
+#ifndef HAVE_IB_UMEM_GET_VA
+#define ib_umem_get_va ib_umem_get
 #endif
 
 #endif /* _DAPX_KCOMPAT_H */

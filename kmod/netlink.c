@@ -81,7 +81,7 @@ int dapx_netlink_put_process(const struct dapx_netlink_reader *reader, struct sk
 	task = pid ? get_pid_task(ctx->pid, PIDTYPE_TGID) : NULL;
 	if (!task)
 		return 0;
-	__get_task_comm(name, TASK_COMM_LEN, task);
+	get_task_comm(name, task);
 	put_task_struct(task);
 	return nla_put_string(skb, name_attr, name);
 }

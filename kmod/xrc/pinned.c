@@ -30,7 +30,7 @@ struct dapx_pinned *dapx_pinned_create(struct ib_device *ibdev, u64 addr, u64 le
 	struct ib_umem *umem;
 	size_t i = 0;
 
-	umem = ib_umem_get(ibdev, addr, length, write ? IB_ACCESS_LOCAL_WRITE : 0);
+	umem = ib_umem_get_va(ibdev, addr, length, write ? IB_ACCESS_LOCAL_WRITE : 0);
 	if (IS_ERR(umem))
 		return ERR_CAST(umem);
 	pinned = kvzalloc(struct_size(pinned, pages, ib_umem_num_pages(umem)),
