@@ -120,7 +120,7 @@
 /* The peculiarities of a driver. Nothing else depends on which driver it is. */
 struct dapx_driver {
 	enum rdma_driver_id id;
-	bool silent_errors;		/* no event when a QP enters ERR */
+	bool silent_errors;		/* no event once a QP is in ERR; at most one before */
 	bool late_acknowledgements;	/* sent after the receive is completed */
 	bool late_packets;		/* may reach a QP that is being destroyed */
 	bool solicits_requests_only;	/* CQs notify of solicited sends, not of receives */

@@ -53,7 +53,14 @@ static void dapx_ep_qp_event(struct ib_event *event, void *context)
 		break;
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		dapx_ep_fail(ep);
+		/*
+		 * Newer kernels' rxe raises the event before it refuses the request, and does
+		 * not refuse it any more if the queue pair is in error by then.
+		 */
+		if (ep->obj.ctx->dev->driver->silent_errors)
+			dapx_pd_check_soon(ep->pd);
+		else
+			dapx_ep_fail(ep);
 		break;
 	default:
 		break;
@@ -204,7 +211,7 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 	mutex_unlock(&ep->qp_mutex);
 }
 
-/* For devices that raise no event when a peer's request has moved the queue pair to error. */
+/* For devices that raise no event once a peer's request has moved the queue pair to error. */
 void dapx_ep_check_qp_error(struct dapx_pd_member *member)
 {
 	struct dapx_ep *ep = container_of(member, struct dapx_ep, pd_member);

@@ -25,7 +25,7 @@ struct dapx_pd {
 };
 
 extern const struct dapx_object_class dapx_pd_class;
-void dapx_pd_key_revoked(struct dapx_pd *pd);
+void dapx_pd_check_soon(struct dapx_pd *pd);
 void dapx_pd_add_member(struct dapx_pd *pd, struct dapx_pd_member *member);
 void dapx_pd_del_member(struct dapx_pd *pd, struct dapx_pd_member *member);
 

@@ -219,7 +219,7 @@ static void dapx_mr_destroy(struct dapx_object *obj)
 	/* This removes the keys, and waits for a packet that is being copied. */
 	ret = ib_dereg_mr(mr->ibmr);
 	WARN_ON_ONCE(ret);
-	dapx_pd_key_revoked(mr->pd);
+	dapx_pd_check_soon(mr->pd);
 	dapx_object_unuse(&mr->pd->obj);
 }
 

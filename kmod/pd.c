@@ -43,15 +43,16 @@ void dapx_pd_del_member(struct dapx_pd *pd, struct dapx_pd_member *member)
 }
 
 /*
- * If a peer was in the middle of a read, the device refuses the rest and moves the queue pair
- * to error. rxe raises no event for that, and up to 6.1 its NAK names a packet that the peer
- * ignores. Unless the CM notifies the peer, it would repeat its read forever.
+ * For drivers with silent_errors, when a peer's request may have been refused. A device refuses
+ * the rest of a read whose key is revoked, and moves the queue pair to error. rxe raises no
+ * event then, and up to 6.1 its NAK names a packet that the peer ignores. Unless the CM notifies
+ * the peer, it would repeat its read forever. Any context.
  */
-void dapx_pd_key_revoked(struct dapx_pd *pd)
+void dapx_pd_check_soon(struct dapx_pd *pd)
 {
 	if (!pd->obj.ctx->dev->driver->silent_errors)
 		return;
-	/* A check that has not begun covers this key as well. */
+	/* A check that has not begun covers this request as well. */
 	if (READ_ONCE(pd->checks_left) == DAPX_QP_CHECKS - 1 &&
 	    delayed_work_pending(&pd->check_work))
 		return;

@@ -70,7 +70,7 @@ static void dapx_window_revoke(struct dapx_rmr *rmr, struct dapx_window *window)
 	trace_dapx_rmr(&rmr->obj, "revoke", window->ibmr->rkey);
 	ret = ib_dereg_mr(window->ibmr);
 	WARN_ON_ONCE(ret);
-	dapx_pd_key_revoked(rmr->pd);
+	dapx_pd_check_soon(rmr->pd);
 	dapx_netlink_notify(rmr->obj.ctx, &(struct dapx_notification) {
 			    .event = DAPX_GENL_EVENT_RMR_REVOKED,
 			    .handle = rmr->obj.handle,

@@ -94,7 +94,7 @@ inline dapx_window_revoke(w)
 		ib_dereg_mr(w);
 #endif
 		atomic {
-			/* dapx_pd_key_revoked() */
+			/* dapx_pd_check_soon() */
 			assert(pd_there && mr_there && mr_users > 0 && region[w]);
 #ifndef WITHOUT_dapx_window_revoke__dapx_object_unuse
 			mr_users--;
