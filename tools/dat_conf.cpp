@@ -18,6 +18,14 @@ constexpr const char* begin_mark =
     "# Written by 'dapxctl dat-conf --install', taken back by --remove\n";
 constexpr const char* end_mark = "# End of what 'dapxctl dat-conf' has written\n";
 
+// Version of DAT, and of the library's name.
+constexpr std::pair<const char*, const char*> providers[] = {
+#ifdef DAPX_DAT2
+    {"u2.0", "2"},
+#endif
+    {"u1.2", "1"},
+};
+
 } // namespace
 
 std::vector<DatConfEntry> dat_conf_entries(const dapx::DeviceList& devices,
@@ -28,7 +36,7 @@ std::vector<DatConfEntry> dat_conf_entries(const dapx::DeviceList& devices,
     for (const dapx::DeviceInfo& device : devices) {
         if (!device.usable)
             continue;
-        for (const auto& [version, major] : {std::pair{"u2.0", "2"}, std::pair{"u1.2", "1"}})
+        for (const auto& [version, major] : providers)
             for (const bool thread_safe : {false, true})
                 entries.push_back({.ia = "dapx-" + device.name,
                                    .device = device.name,

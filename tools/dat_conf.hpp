@@ -19,9 +19,9 @@ struct DatConfEntry {
     std::string library; ///< what the registry loads
 };
 
-/// Of each device that dapx can use, for programs of DAT 2.0 and of 1.2: what those that are
-/// thread-safe ask for, and what others do. @p folder: of the libraries; empty for where dlopen(3)
-/// looks.
+/// Of each device that dapx can use, for programs of DAT 2.0, if dapx was built with that provider,
+/// and of 1.2: what those that are thread-safe ask for, and what others do. @p folder: of the
+/// libraries; empty for where dlopen(3) looks.
 std::vector<DatConfEntry> dat_conf_entries(const dapx::DeviceList& devices,
                                            const std::string& folder);
 

@@ -224,10 +224,10 @@ not_of_this_namespace() {
 # dat_conf DEVICE LIBRARY: names them
 dat_conf() {
 	cp /etc/dat.conf "$work/dat.conf" 2>/dev/null
-	printf '# by a test\ndapx-x u2.0 threadsafe default %s dapx.0.1 "%s" ""\n' "$2" "$1" >/etc/dat.conf
+	printf '# by a test\ndapx-x u1.2 threadsafe default %s dapx.0.1 "%s" ""\n' "$2" "$1" >/etc/dat.conf
 }
 dat_conf_again() { if [[ -e $work/dat.conf ]]; then cat "$work/dat.conf" >/etc/dat.conf; else rm /etc/dat.conf; fi; }
-provider=$(realpath "$build")/lib/dat/libdapx-dat.so.2
+provider=$(realpath "$build")/lib/dat/libdapx-dat.so.1
 dat_well() { dat_conf "$DAPX_DEV" "$provider"; }
 dat_device() { dat_conf gone0 "$provider"; }
 dat_library() { dat_conf "$DAPX_DEV" libdapx-dat.so.99; }

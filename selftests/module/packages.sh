@@ -138,7 +138,11 @@ programs_are_built() {
 	cc -o "$work/dat12" /usr/share/doc/libdapx-dev/examples/dat12.c -ldat && ldd "$work/dat12" | grep libdat.so.1
 }
 
-dat_conf() { dapxctl dat-conf --install && grep "^dapx-$DAPX_DEV u2.0 .* libdapx-dat.so.2 " /etc/dat.conf; }
+dat_conf() {
+	dapxctl dat-conf --install && grep "^dapx-$DAPX_DEV u1.2 .* libdapx-dat.so.1 " /etc/dat.conf || return
+	# Debian 13 has no registry of DAT 2.0.
+	[[ ! -e /usr/include/dat2/udat.h ]] || grep "^dapx-$DAPX_DEV u2.0 .* libdapx-dat.so.2 " /etc/dat.conf
+}
 
 # Messages in both directions, all the time from here on. Started once: it is what has to outlive everything.
 traffic() {
