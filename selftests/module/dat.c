@@ -36,6 +36,13 @@
 #define SOON 100000
 #define LATER 20000000
 
+/* What the C library calls for epoll_wait(). */
+#ifdef SYS_epoll_wait
+#define EPOLL_WAIT_NR SYS_epoll_wait
+#else
+#define EPOLL_WAIT_NR SYS_epoll_pwait
+#endif
+
 #define SUCCEEDS(call) ASSERT_EQ(DAT_SUCCESS, (call))
 /* The type of an error, and that it is one. */
 #define FAILS(type, call)							\
@@ -1708,7 +1715,7 @@ TEST_F(dat, cno_waiters_are_told_when_the_last_evd_is_freed)
 		waiter[i].cno = cno;
 		waiter[i].evd = self;
 		pthread_create(&waiter[i].thread, NULL, wait_on_cno, &waiter[i]);
-		OK(await_asleep_in(&waiter[i].tid, SYS_epoll_wait));
+		OK(await_asleep_in(&waiter[i].tid, EPOLL_WAIT_NR));
 	}
 	SUCCEEDS(dat_evd_free(evd[1]));
 	for (int i = 0; i < 2; i++) {
