@@ -14,8 +14,9 @@ namespace {
 // The smallest limit of all devices for a reject's private data.
 constexpr std::size_t max_reason = 64;
 
-// Looks for idle clients in the time after which one is ended; and how many events a busy server
-// handles between two looks at the clock.
+// Looks for idle clients in the time after which one is ended, all of which have to find nothing:
+// the time in which this process stood still, perhaps with all of the machine, counts as one. And
+// how many events a busy server handles between two looks at the clock.
 constexpr int looks = 4;
 constexpr unsigned events_per_look = 64;
 
@@ -179,8 +180,7 @@ void Server::handle_request(const dapx::Event& event)
         session->accept(std::move(*request));
         clients_.emplace(id, Client{.pd = std::move(pd),
                                     .session = std::move(session),
-                                    .name = info->remote.to_string(),
-                                    .last_seen = dapx::Clock::now()});
+                                    .name = info->remote.to_string()});
         if (clients_.size() == 1 && options_.idle_timeout != 0)
             next_look_ = dapx::Clock::now() + idle_timeout() / looks;
     } catch (const std::exception& error) {
@@ -219,9 +219,8 @@ void Server::end_idle()
         return;
     std::vector<std::uint64_t> idle;
     for (auto& [id, client] : clients_) {
-        if (std::exchange(client.seen, false))
-            client.last_seen = now;
-        else if (now - client.last_seen >= idle_timeout())
+        client.unseen = std::exchange(client.seen, false) ? 0 : client.unseen + 1;
+        if (client.unseen >= looks)
             idle.push_back(id);
     }
     for (const std::uint64_t id : idle)

@@ -78,8 +78,8 @@ private:
         dapx::Pd pd;
         std::unique_ptr<Session> session;
         std::string name;
-        dapx::Deadline last_seen;
         bool seen = true; ///< something came since end_idle() looked last
+        int unseen = 0;   ///< looks in a row that found nothing
     };
 
     void listen();

@@ -338,6 +338,15 @@ ping_idle() {
 	! wait "$client" && one_line "$DAPX_PEER_IP:7710" "$work/err"
 }
 
+# Server and client stand still together, as the machine may have: that is no reason to end a client.
+ping_stalled() {
+	local client rc=0
+	start_ping && kill -STOP "$client" && sleep 0.2 && kill -STOP "$server" && sleep 1.5 && kill -CONT "$server" &&
+		sleep 0.1 && kill -CONT "$client" || return
+	await grep -q "seq=$(($(answered "$work/out") + 20)) " "$work/out" || rc=1
+	kill -INT "$client" && wait "$client" && return $rc
+}
+
 # Each has a PD and an XRC domain of its own.
 ping_isolated() {
 	local class i rc=0 clients=()
@@ -674,6 +683,7 @@ result "dapx-ping loses its server" ping_loses_server
 result "dapx-ping serves one client" serve "$ping" --max-clients 1 --idle-timeout 1
 result "dapx-ping's server takes no more" ping_too_many
 result "dapx-ping pauses" ping_pauses
+result "dapx-ping's server was not running itself" ping_stalled
 result "dapx-ping's server ends an idle client" ping_idle
 stop_server
 
