@@ -2165,7 +2165,7 @@ enum trait {
 	QP = 1 << 1,			/* needs the exchange of QP numbers */
 };
 
-#define PAGE 4096
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 FIXTURE_SETUP(cmd)
 {

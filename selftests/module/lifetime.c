@@ -965,23 +965,24 @@ struct kept_page {
 
 static int page_keep(struct kept_page *page, bool readable)
 {
+	size_t size = sysconf(_SC_PAGESIZE);
 	struct uffdio_api api = {
 		.api = UFFD_API,
 		.features = readable ? UFFD_FEATURE_PAGEFAULT_FLAG_WP : 0,
 	};
 	struct uffdio_register range = {
-		.range.len = 4096,
+		.range.len = size,
 		.mode = readable ? UFFDIO_REGISTER_MODE_WP : UFFDIO_REGISTER_MODE_MISSING,
 	};
 
 	page->fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (page->fd < 0 || ioctl(page->fd, UFFDIO_API, &api))
 		return because("userfaultfd: %m");
-	page->addr = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page->addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page->addr == MAP_FAILED)
 		return because("mmap: %m");
 	if (readable)
-		memset(page->addr, 0, 4096);
+		memset(page->addr, 0, size);
 	range.range.start = (uintptr_t)page->addr;
 	if (ioctl(page->fd, UFFDIO_REGISTER, &range))
 		return because("UFFDIO_REGISTER: %m");
@@ -991,7 +992,7 @@ static int page_keep(struct kept_page *page, bool readable)
 static int page_protect(struct kept_page *page)
 {
 	struct uffdio_writeprotect protect = {
-		.range = { .start = (uintptr_t)page->addr, .len = 4096 },
+		.range = { .start = (uintptr_t)page->addr, .len = sysconf(_SC_PAGESIZE) },
 		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
 	};
 

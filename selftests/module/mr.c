@@ -24,7 +24,7 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
 
-#define PAGE 4096u
+#define PAGE ((unsigned int)sysconf(_SC_PAGESIZE))
 #define LOCAL_WRITE DAPX_ACCESS_LOCAL_WRITE
 #define REMOTE_WRITE DAPX_ACCESS_REMOTE_WRITE
 #define REMOTE_READ DAPX_ACCESS_REMOTE_READ
@@ -89,7 +89,7 @@ TEST_F(mr, rights)
 /* Any start and length will do; no page granularity. */
 TEST_F(mr, odd_ranges)
 {
-	static const struct {
+	const struct {
 		unsigned int offset;
 		unsigned int length;
 	} ranges[] = {
@@ -193,7 +193,7 @@ TEST_F(mr, read_only_mapping)
 /* Without privileges, 64 KiB may be locked. */
 static int locked_memory(void)
 {
-	struct rlimit limit = { 64 * 1024, 64 * 1024 };
+	struct rlimit limit = { 16 * PAGE, 16 * PAGE };
 	struct dapx_mr_modify modify = { .flags = DAPX_MR_XRC };
 	struct dapx_mr_create mr = {};
 	struct dapx_pd_create pd = {};
