@@ -65,6 +65,15 @@ cmtime() {
 		grep -q '^connect *: ' "$work/said" && grep -q '^destroy *: ' "$work/said"
 }
 
+# That of newer rdma-cores brings its queue pairs into their states by itself.
+cmtimes() { # cmtimes NAME SERVER CLIENT
+	if grep -q rdma_init_qp_attr "$(type -P cmtime)"; then
+		skip "$1" "dapx has no rdma_init_qp_attr(), which this cmtime calls"
+	else
+		result "$1" cmtime "$2" "$3"
+	fi
+}
+
 client_and_server() {
 	talk "$1" "$2" rdma_server "-p {port}" "-s $DAPX_PEER_IP -p {port}" rdma_client &&
 		grep -q 'end 0' "$work/said" && grep -q 'end 0' "$work/server"
@@ -109,7 +118,7 @@ if [[ ${1:-} = short ]]; then
 	result "rping" rping "$dapx" "$dapx"
 	result "rping, nobody listens" refused
 	result "ucmatose" ucmatose "$dapx" "$dapx"
-	result "cmtime" cmtime "$dapx" "$dapx"
+	cmtimes "cmtime" "$dapx" "$dapx"
 	result "rdma_client and rdma_server" client_and_server "$dapx" "$dapx"
 	result "rdma_xclient and rdma_xserver, XRC" xclient_and_xserver "$dapx" "$dapx" x
 	result "perftest -R" perftests "$dapx" "$dapx" send_lat
@@ -123,9 +132,9 @@ result "rping, nobody listens" refused
 result "ucmatose" ucmatose "$dapx" "$dapx" -m "-S 4096"
 result "ucmatose, the server on librdmacm" ucmatose "$plain" "$dapx"
 result "ucmatose, the client on librdmacm" ucmatose "$dapx" "$plain"
-result "cmtime" cmtime "$dapx" "$dapx"
-result "cmtime, the server on librdmacm" cmtime "$plain" "$dapx"
-result "cmtime, the client on librdmacm" cmtime "$dapx" "$plain"
+cmtimes "cmtime" "$dapx" "$dapx"
+cmtimes "cmtime, the server on librdmacm" "$plain" "$dapx"
+cmtimes "cmtime, the client on librdmacm" "$dapx" "$plain"
 result "rdma_client and rdma_server" client_and_server "$dapx" "$dapx"
 result "rdma_client, the server on librdmacm" client_and_server "$plain" "$dapx"
 result "rdma_server, the client on librdmacm" client_and_server "$dapx" "$plain"
