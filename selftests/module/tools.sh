@@ -48,7 +48,7 @@ dat_conf() {
 	printf 'ofa-v2 u2.0 x\n# without an end' >"$conf"
 	cp "$conf" "$work/before"
 	"$ctl" dat-conf | grep -F "dapx-$DAPX_DEV u1.2 nonthreadsafe default libdapx-dat.so.1 dapx.0.1 \"$DAPX_DEV\" \"\"" || return
-	if [[ -e $tools/../lib/dat/libdapx-dat.so.2 ]]; then
+	if [[ -e /usr/include/dat2/udat.h ]]; then
 		"$ctl" dat-conf | grep -q "^dapx-$DAPX_DEV u2.0 threadsafe    default libdapx-dat.so.2 " || return
 		lines=8
 	fi
