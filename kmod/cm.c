@@ -235,8 +235,8 @@ int dapx_cm_connect_aside(struct dapx_cm *cm)
  */
 void dapx_cm_begin_shutdown(struct dapx_cm *cm)
 {
-	if (!cm->connect_until)
-		cm->connect_until = (jiffies + DAPX_STREAM_TIME) | 1;
+	if (!READ_ONCE(cm->connect_until))
+		WRITE_ONCE(cm->connect_until, (jiffies + DAPX_STREAM_TIME) | 1);
 }
 
 /* Returns whether the connector has ended by itself. */
@@ -298,7 +298,7 @@ void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *loc
 {
 	mutex_lock(&cm->id_mutex);
 	/* A failed bind leaves its address in the id. */
-	if (cm->id && cm->state != DAPX_CM_IDLE) {
+	if (cm->id && READ_ONCE(cm->state) != DAPX_CM_IDLE) {
 		*local = cm->id->route.addr.src_addr;
 		*remote = cm->id->route.addr.dst_addr;
 	}
@@ -313,7 +313,7 @@ int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb)
 
 	if (!mutex_trylock(&cm->id_mutex))
 		return nla_put_flag(skb, DAPX_OBJECT_ATTR_BUSY);
-	if (cm->id && cm->state != DAPX_CM_IDLE) {
+	if (cm->id && READ_ONCE(cm->state) != DAPX_CM_IDLE) {
 		addr = &cm->id->route.addr;
 		if (addr->src_addr.ss_family)
 			ret = nla_put(skb, DAPX_OBJECT_ATTR_LOCAL, sizeof(addr->src_addr),
@@ -324,6 +324,13 @@ int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb)
 	}
 	mutex_unlock(&cm->id_mutex);
 	return ret;
+}
+
+void dapx_cm_set_state(struct dapx_cm *cm, enum dapx_cm_state state)
+{
+	spin_lock_irq(&cm->lock);
+	WRITE_ONCE(cm->state, state);
+	spin_unlock_irq(&cm->lock);
 }
 
 /* With the id's handler mutex, which callbacks hold; queries take the lock. */
@@ -339,7 +346,7 @@ void dapx_cm_release_ep(struct dapx_cm *cm)
 {
 	spin_lock_irq(&cm->lock);
 	cm->ep = NULL;
-	cm->state = DAPX_CM_ENDED;
+	WRITE_ONCE(cm->state, DAPX_CM_ENDED);
 	spin_unlock_irq(&cm->lock);
 	if (cm->obj.handle)
 		dapx_object_unuse(&cm->obj);
@@ -354,7 +361,7 @@ static void dapx_cm_leave_evd(struct dapx_cm *cm)
 
 	/* First, queries must not find the EVD any more. */
 	spin_lock_irq(&cm->lock);
-	cm->closing = true;
+	WRITE_ONCE(cm->closing, true);
 	evd = cm->evd;
 	cm->evd = NULL;
 	spin_unlock_irq(&cm->lock);
@@ -379,8 +386,8 @@ void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *node,
 	lockdep_assert_held(&cm->lock);
 	if (cm->closing)
 		return;
-	cm->state = state;
-	cm->unacked++;
+	WRITE_ONCE(cm->state, state);
+	WRITE_ONCE(cm->unacked, cm->unacked + 1);
 	node->notify = DAPX_NOTIFY_ALL;
 	node->event = (struct dapx_event) {
 		.type = DAPX_EVENT_CM,
@@ -479,7 +486,7 @@ static void dapx_cm_destroy(struct dapx_object *obj)
 	bool listener = dapx_cm_is_listener(obj);
 
 	spin_lock_irq(&cm->lock);
-	cm->closing = true;
+	WRITE_ONCE(cm->closing, true);
 	spin_unlock_irq(&cm->lock);
 	dapx_cm_shutdown(cm);
 	/* The id's callbacks use the context, and the context does not wait for that work. */
@@ -507,7 +514,7 @@ static int dapx_cm_try_free(struct dapx_cm *cm, u32 flags)
 		ret = dapx_object_erase(&cm->obj, false);
 	/* With the lock, so that from here on there are no events, and an id in use loses none. */
 	if (!ret)
-		cm->closing = true;
+		WRITE_ONCE(cm->closing, true);
 	spin_unlock_irq(&cm->lock);
 	if (!ret)
 		dapx_object_uncharge(&cm->obj);
@@ -720,7 +727,7 @@ static void dapx_cm_unbind(struct dapx_cm *cm)
 	dapx_cm_shutdown(cm);
 	cm->connect_until = 0;
 	if (dapx_cm_create_id(cm) || dapx_cm_set_options(cm, &cm->options))
-		WRITE_ONCE(cm->state, DAPX_CM_ENDED);
+		dapx_cm_set_state(cm, DAPX_CM_ENDED);
 }
 
 int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
@@ -739,7 +746,7 @@ int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 	mutex_lock(&cm->obj.mutex);
 	if (!dapx_addr_valid(&cmd->addr)) {
 		ret = -EINVAL;
-	} else if (cm->state != DAPX_CM_IDLE || !cm->id) {
+	} else if (READ_ONCE(cm->state) != DAPX_CM_IDLE || !cm->id) {
 		ret = -EBADFD;
 	} else {
 		ret = rdma_bind_addr(cm->id, (struct sockaddr *)&cmd->addr);
@@ -750,7 +757,7 @@ int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 			dapx_cm_unbind(cm);
 		}
 		if (!ret)
-			WRITE_ONCE(cm->state, DAPX_CM_BOUND);
+			dapx_cm_set_state(cm, DAPX_CM_BOUND);
 	}
 	mutex_unlock(&cm->obj.mutex);
 	dapx_object_put(&cm->obj);
@@ -776,7 +783,7 @@ static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd,
 			from == DAPX_CM_ADDR_READY)
 		ret = 0;
 	if (!ret)
-		cm->state = DAPX_CM_RESOLVING;
+		WRITE_ONCE(cm->state, DAPX_CM_RESOLVING);
 	spin_unlock_irq(&cm->lock);
 	if (ret)
 		return ret;
@@ -790,9 +797,7 @@ static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd,
 		return 0;
 	}
 	if (ret) {
-		spin_lock_irq(&cm->lock);
-		cm->state = from;
-		spin_unlock_irq(&cm->lock);
+		dapx_cm_set_state(cm, from);
 		/* rdma_resolve_addr() binds first. */
 		if (from == DAPX_CM_IDLE)
 			dapx_cm_unbind(cm);
@@ -900,7 +905,7 @@ int dapx_cmd_cm_ack(struct dapx_ucmd *ucmd)
 		return PTR_ERR(cm);
 	spin_lock_irq(&cm->lock);
 	if (cmd->events && cmd->events <= cm->unacked) {
-		cm->unacked -= cmd->events;
+		WRITE_ONCE(cm->unacked, cm->unacked - cmd->events);
 		ret = 0;
 	}
 	spin_unlock_irq(&cm->lock);

@@ -31,7 +31,7 @@ bool dapx_cm_claim_request(struct dapx_cm *cm)
 
 	spin_lock_irq(&cm->lock);
 	if (cm->state == DAPX_CM_REQUEST && !cm->closing) {
-		cm->state = DAPX_CM_ATTACHED;
+		WRITE_ONCE(cm->state, DAPX_CM_ATTACHED);
 		claimed = true;
 	}
 	spin_unlock_irq(&cm->lock);
@@ -76,7 +76,7 @@ void dapx_cm_leave_listener(struct dapx_cm *cm)
 	listener = cm->listener;
 	if (listener) {
 		evd = cm->evd;
-		cm->listener = NULL;
+		WRITE_ONCE(cm->listener, NULL);
 		cm->evd = NULL;
 	}
 	spin_unlock_irq(&cm->lock);
@@ -85,7 +85,7 @@ void dapx_cm_leave_listener(struct dapx_cm *cm)
 	spin_lock_irq(&listener->lock);
 	if (!list_empty(&cm->entry)) {
 		list_del_init(&cm->entry);
-		listener->num_requests--;
+		WRITE_ONCE(listener->num_requests, listener->num_requests - 1);
 	}
 	spin_unlock_irq(&listener->lock);
 	dapx_evd_drop(evd, &cm->events);
@@ -123,7 +123,7 @@ void dapx_cm_unclaim_request(struct dapx_cm *cm)
 	spin_lock_irq(&cm->lock);
 	orphan = cm->orphan;
 	if (!orphan) {
-		cm->state = DAPX_CM_REQUEST;
+		WRITE_ONCE(cm->state, DAPX_CM_REQUEST);
 		dapx_cm_notify_gone(cm);
 	}
 	spin_unlock_irq(&cm->lock);
@@ -201,7 +201,7 @@ static void dapx_cm_announce_request(struct dapx_cm *cm)
 	/* If the listener is being freed, it gets no event, and this request ends with it. */
 	told = !listener->closing;
 	if (told)
-		listener->unacked++;
+		WRITE_ONCE(listener->unacked, listener->unacked + 1);
 	spin_unlock(&listener->lock);
 	if (!told)
 		goto out;
@@ -293,7 +293,7 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 		spin_unlock_irq(&listener->lock);
 		return -EBUSY;
 	}
-	listener->num_requests++;
+	WRITE_ONCE(listener->num_requests, listener->num_requests + 1);
 	spin_unlock_irq(&listener->lock);
 
 	cm = dapx_cm_alloc(ctx);
@@ -350,7 +350,7 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 
 err_count:
 	spin_lock_irq(&listener->lock);
-	listener->num_requests--;
+	WRITE_ONCE(listener->num_requests, listener->num_requests - 1);
 	spin_unlock_irq(&listener->lock);
 	return ret;
 }
@@ -389,7 +389,7 @@ void dapx_cm_destroy_listener(struct dapx_cm *listener)
 		cm = list_first_entry_or_null(&listener->requests, struct dapx_cm, entry);
 		if (cm) {
 			list_del_init(&cm->entry);
-			listener->num_requests--;
+			WRITE_ONCE(listener->num_requests, listener->num_requests - 1);
 			kref_get(&cm->obj.kref);
 		}
 		spin_unlock_irq(&listener->lock);
@@ -401,7 +401,7 @@ void dapx_cm_destroy_listener(struct dapx_cm *listener)
 		if (!ours && cm->listener) {
 			ours = cm->state == DAPX_CM_REQUEST;
 			if (ours)
-				cm->state = DAPX_CM_ATTACHED;
+				WRITE_ONCE(cm->state, DAPX_CM_ATTACHED);
 			else
 				cm->orphan = true;
 		}
@@ -425,7 +425,7 @@ static int dapx_cm_reserve(struct dapx_cm *cm, struct dapx_ep *ep)
 
 	spin_lock_irq(&ep->lock);
 	if (!ep->dead && ep->state == DAPX_EP_UNCONNECTED && !ep->cm &&
-	    ep->qp_state == IB_QPS_RESET && ep->connect_evd) {
+	    READ_ONCE(ep->qp_state) == IB_QPS_RESET && ep->connect_evd) {
 		dapx_ep_set_state(ep, DAPX_EP_RESERVED);
 		ret = 0;
 	}
@@ -446,7 +446,7 @@ static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cm
 
 	if (ep && !ep->transport->accepts)
 		return -EOPNOTSUPP;
-	if (cm->state != DAPX_CM_BOUND || !cm->id)
+	if (READ_ONCE(cm->state) != DAPX_CM_BOUND || !cm->id)
 		return -EBADFD;
 	if (ep) {
 		ret = dapx_cm_reserve(cm, ep);
@@ -466,9 +466,7 @@ static int dapx_cm_listen_on(struct dapx_cm *cm, const struct dapx_cm_listen *cm
 	 */
 	ret = rdma_listen(cm->id, min_t(u32, cm->backlog, INT_MAX));
 	if (!ret) {
-		spin_lock_irq(&cm->lock);
-		WRITE_ONCE(cm->state, DAPX_CM_LISTENING);
-		spin_unlock_irq(&cm->lock);
+		dapx_cm_set_state(cm, DAPX_CM_LISTENING);
 		dapx_object_make_source(&cm->obj);
 		return 0;
 	}
@@ -574,7 +572,7 @@ static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
 		ret = -EINVAL;
 	else
 		/* Claim the request, so that no other thread answers it. */
-		cm->state = DAPX_CM_ATTACHED;
+		WRITE_ONCE(cm->state, DAPX_CM_ATTACHED);
 	spin_unlock_irq(&cm->lock);
 	if (ret)
 		return ret;
@@ -591,7 +589,7 @@ static int dapx_cm_take(struct dapx_cm *cm, struct dapx_evd *evd, u64 user_data)
 	WRITE_ONCE(cm->obj.user_data, user_data);
 	/* If its listener was freed meanwhile, the request outlives it. */
 	cm->orphan = false;
-	cm->state = DAPX_CM_REQUEST;
+	WRITE_ONCE(cm->state, DAPX_CM_REQUEST);
 	dapx_cm_notify_gone(cm);
 	spin_unlock_irq(&cm->lock);
 	return 0;

@@ -222,7 +222,7 @@ static void dapx_context_teardown(struct dapx_context *ctx)
 
 	dapx_context_notify(ctx, &(struct dapx_notification) {
 			    .event = DAPX_GENL_EVENT_CONTEXT_ENDED,
-			    .large = ktime_get_ns() - ctx->ending_since });
+			    .large = ktime_get_ns() - READ_ONCE(ctx->ending_since) });
 	up_write(&ctx->sem);
 }
 

@@ -24,7 +24,7 @@
  *	  ep->obj.mutex		commands on one endpoint
  *	    rmr->obj.mutex	the window that an RMR is bound to
  *	    rdma_cm's handler_mutex (held in all CM callbacks)
- *	      ep->qp_mutex	changes of the queue pair's state
+ *	      ep->qp_mutex	changes of the queue pair, and of its state
  *	      cm->id_mutex	keeps cm->id from being destroyed
  *	    evd->lazy_lock (mutex)	endpoints whose receives are fetched on demand
  *	domain->lock (mutex)	the receive queue pairs of an XRC domain
@@ -54,6 +54,8 @@
  * q->lock, sender->lock, ep->lock in this order. The q->lock of an XRC SRQ is taken below
  * xrc_qp->lock. A CM callback never takes ep->obj.mutex, and rdma_destroy_id(), which waits for
  * callbacks, is never called with a lock held that a callback takes.
+ *
+ * What is also read without its lock is written with WRITE_ONCE(); KCSAN looks for what is not.
  *
  * Contexts of execution
  * ---------------------

@@ -68,7 +68,7 @@ void dapx_ep_post_end(struct dapx_ep *ep)
 	spin_lock_irqsave(&ep->lock, flags);
 	if (ep->end_pending && !ep->dead && ep->connect_evd)
 		dapx_evd_post(ep->connect_evd, &ep->end);
-	ep->end_pending = false;
+	WRITE_ONCE(ep->end_pending, false);
 	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
@@ -134,7 +134,7 @@ void dapx_ep_end(struct dapx_ep *ep, u32 what, int error)
 	if (ep->dead || !ep->connect_evd)
 		return;
 	dapx_ep_fill_event(ep, &ep->end, what, error);
-	ep->end_by = jiffies + DAPX_DRAIN_TICKS;
+	WRITE_ONCE(ep->end_by, jiffies + DAPX_DRAIN_TICKS);
 	WRITE_ONCE(ep->end_pending, true);
 	dapx_object_requeue_delayed(&ep->obj, &ep->deadline, DAPX_DRAIN_TICKS);
 }
@@ -579,7 +579,7 @@ static void dapx_ep_stop(struct dapx_object *obj)
 		dapx_device_let_acknowledge(ep->obj.ctx->dev, READ_ONCE(ep->received_at));
 	spin_lock_irqsave(&ep->lock, flags);
 	dead = ep->dead;
-	ep->dead = true;
+	WRITE_ONCE(ep->dead, true);
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (dead)
 		return;
@@ -739,17 +739,17 @@ static void dapx_ep_reinit(struct dapx_ep *ep, const struct dapx_qp *new)
 
 	spin_lock_irq(&ep->lock);
 	ep->todo = 0;
-	ep->remote_qp_num = 0;
+	WRITE_ONCE(ep->remote_qp_num, 0);
 	ep->reject_reason = 0;
 	ep->agreed_rd_atomic = 0;
 	ep->agreed_dest_rd_atomic = 0;
 	ep->peer_data_len = 0;
 	ep->answered = false;
-	ep->established = false;
-	ep->peer_left = false;
-	ep->received_at = 0;
+	WRITE_ONCE(ep->established, false);
+	WRITE_ONCE(ep->peer_left, false);
+	WRITE_ONCE(ep->received_at, 0);
 	ep->settled = false;
-	ep->dead = false;
+	WRITE_ONCE(ep->dead, false);
 	dapx_ep_set_state(ep, DAPX_EP_UNCONNECTED);
 	spin_unlock_irq(&ep->lock);
 	dapx_ep_update_modes(ep);
@@ -823,7 +823,7 @@ static int dapx_ep_doorbell(struct dapx_object *obj, u32 doorbells)
 	int ret = 0;
 
 	if (doorbells & DAPX_DOORBELL_RECV) {
-		if (!ep->rq.ops)
+		if (!READ_ONCE(ep->rq.ops))
 			return -EINVAL;
 		ret = dapx_queue_run(&ep->rq);
 		if (ret)

@@ -166,7 +166,7 @@ struct dapx_ep {
 	const struct dapx_transport_ops *transport;
 	struct dapx_xrc_sender *xrc;	/* the transport's; NULL: RC */
 
-	struct mutex qp_mutex;		/* changes of qp_state */
+	struct mutex qp_mutex;		/* changes of @qp, @cq and qp_state */
 	struct ib_qp *qp;
 	struct ib_cq *cq;		/* sends, and receives unless @recv_cq */
 	struct ib_cq *recv_cq;		/* DAPX_EP_SOLICITED */
@@ -345,6 +345,7 @@ void dapx_cm_mark_sent(struct dapx_cm *cm);
 void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
 		       struct __kernel_sockaddr_storage *remote);
 int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb);
+void dapx_cm_set_state(struct dapx_cm *cm, enum dapx_cm_state state);
 void dapx_cm_set_ep(struct dapx_cm *cm, struct dapx_ep *ep);
 void dapx_cm_release_ep(struct dapx_cm *cm);
 void dapx_cm_delay_reject(unsigned long sent_at);

@@ -136,7 +136,7 @@ static void dapx_ep_answered(struct dapx_ep *ep, const struct rdma_conn_param *c
 	spin_lock_irq(&ep->lock);
 	if (ep->state == DAPX_EP_ACTIVE_PENDING) {
 		dapx_ep_take_peer_data(ep, conn->private_data, conn->private_data_len);
-		ep->remote_qp_num = conn->qp_num;
+		WRITE_ONCE(ep->remote_qp_num, conn->qp_num);
 		ep->answered = true;
 	}
 	spin_unlock_irq(&ep->lock);
@@ -448,9 +448,11 @@ void dapx_ep_deadline(struct work_struct *work)
  */
 static bool dapx_ep_is_complete(struct dapx_ep *ep)
 {
+	enum ib_qp_state qp_state = READ_ONCE(ep->qp_state);
+
 	return ep->qp && ep->request_evd && ep->connect_evd &&
 	       (ep->recv_evd || (!ep->rq.ops && !ep->srq)) &&
-	       (ep->qp_state == IB_QPS_RESET || ep->qp_state == IB_QPS_INIT);
+	       (qp_state == IB_QPS_RESET || qp_state == IB_QPS_INIT);
 }
 
 static int dapx_ep_enter_active(struct dapx_ep *ep, struct dapx_cm *cm)
@@ -491,7 +493,7 @@ static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
 	if (IS_ERR(cm))
 		return PTR_ERR(cm);
 	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
-	if (cm->state != DAPX_CM_ROUTE_READY || !cm->id)
+	if (READ_ONCE(cm->state) != DAPX_CM_ROUTE_READY || !cm->id)
 		goto err;
 	rdma_lock_handler(cm->id);
 	ret = dapx_ep_enter_active(ep, cm);
@@ -506,9 +508,7 @@ static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
 	rdma_unlock_handler(cm->id);
 	if (ret)
 		goto err;
-	spin_lock_irq(&cm->lock);
-	cm->state = DAPX_CM_ATTACHED;
-	spin_unlock_irq(&cm->lock);
+	dapx_cm_set_state(cm, DAPX_CM_ATTACHED);
 	mutex_unlock(&cm->obj.mutex);
 	return 0;
 
@@ -593,7 +593,7 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 	    (cmd->src.ss_family && cmd->src.ss_family != cmd->dst.ss_family))
 		goto out;
 	ret = -EBADFD;
-	if (ep->state != DAPX_EP_UNCONNECTED || ep->cm || !dapx_ep_is_complete(ep))
+	if (READ_ONCE(ep->state) != DAPX_EP_UNCONNECTED || ep->cm || !dapx_ep_is_complete(ep))
 		goto out;
 	rnr_retry = cmd->rnr_retry_count;
 	if (ep->transport->prepare_connect)
@@ -666,7 +666,7 @@ static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 	spin_lock_irq(&ep->lock);
 	dapx_ep_set_state(ep, DAPX_EP_COMPLETION_PENDING);
 	ep->cm = cm;
-	ep->remote_qp_num = cm->remote_qp_num;
+	WRITE_ONCE(ep->remote_qp_num, cm->remote_qp_num);
 	ep->tentative = false;
 	spin_unlock_irq(&ep->lock);
 	dapx_cm_set_ep(cm, ep);
@@ -723,7 +723,7 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 	claimed = true;
 	expected = !cm->candidate ? DAPX_EP_UNCONNECTED :
 		   ep->tentative ? DAPX_EP_TENTATIVE_PENDING : DAPX_EP_PASSIVE_PENDING;
-	if ((cm->candidate && cm->candidate != ep) || ep->state != expected || ep->cm ||
+	if ((cm->candidate && cm->candidate != ep) || READ_ONCE(ep->state) != expected || ep->cm ||
 	    !dapx_ep_is_complete(ep))
 		goto out;
 	ret = dapx_cgroup_charge(&ep->obj);

@@ -88,7 +88,7 @@ static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
 		return -EINVAL;
 	if (ep->rq.ops && ep->rq.head != READ_ONCE(*ep->rq.view.tail))
 		return -EBADFD;
-	if (atomic_read(&ep->rq.outstanding) || ep->qp_state != IB_QPS_RESET)
+	if (atomic_read(&ep->rq.outstanding) || READ_ONCE(ep->qp_state) != IB_QPS_RESET)
 		return -EBADFD;
 	ret = dapx_ep_make_qp(ep, pd, &new);
 	if (ret)
@@ -166,7 +166,7 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 		change.connect_evd = evd ? &evd->obj : NULL;
 	}
 	if (cmd->mask & DAPX_EP_MODIFY_USER_DATA)
-		ep->obj.user_data = cmd->user_data;
+		WRITE_ONCE(ep->obj.user_data, cmd->user_data);
 	spin_unlock_irq(&ep->lock);
 	if (cmd->mask & DAPX_EP_MODIFY_RD_ATOMIC) {
 		ep->attr.max_rd_atomic = cmd->max_rd_atomic;
@@ -218,7 +218,8 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 		return ret;
 	from = steps[step->state].from;
 	to = steps[step->state].to;
-	if (ep->qp_state != steps[step->state].qp_from || READ_ONCE(ep->state) != from)
+	if (READ_ONCE(ep->qp_state) != steps[step->state].qp_from ||
+	    READ_ONCE(ep->state) != from)
 		return -EBADFD;
 	if (mask & IB_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = ep->transport->access_flags(ep);
@@ -243,7 +244,7 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 	if (step->state == DAPX_QP_INIT)
 		ep->port = step->port;
 	else if (step->state == DAPX_QP_RTR)
-		ep->remote_qp_num = step->dest_qp_num;
+		WRITE_ONCE(ep->remote_qp_num, step->dest_qp_num);
 	spin_unlock_irq(&ep->lock);
 	/* A message may have broken the connection already: then its state stays. */
 	if (!early)
@@ -301,8 +302,9 @@ static int dapx_ep_check_resize(struct dapx_ep *ep, const struct dapx_ep_attr *a
 	case DAPX_EP_RESERVED:
 	case DAPX_EP_PASSIVE_PENDING:
 	case DAPX_EP_TENTATIVE_PENDING:
-		return ep->qp_state == IB_QPS_RESET && dapx_queue_is_unused(&ep->sq) &&
-		       dapx_queue_is_unused(&ep->rq) ? 0 : -EBADFD;
+		return READ_ONCE(ep->qp_state) == IB_QPS_RESET &&
+		       dapx_queue_is_unused(&ep->sq) && dapx_queue_is_unused(&ep->rq) ?
+		       0 : -EBADFD;
 	default:
 		return -EBADFD;
 	}

@@ -127,6 +127,7 @@ int dapx_ep_make_other_qp(struct dapx_ep *ep, struct dapx_ep_rings *rings, struc
 
 void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_qp *new)
 {
+	mutex_lock(&ep->qp_mutex);
 	ep->cq = new->cq;
 	ep->qp = new->qp;
 	/* Another thread may fetch receives already. */
@@ -135,6 +136,7 @@ void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_qp *new)
 	spin_unlock_bh(&ep->recv_cq_lock);
 	ep->silent_error = false;
 	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
+	mutex_unlock(&ep->qp_mutex);
 	/*
 	 * A thread may have been waiting for any event, solicited or not, since before this CQ
 	 * existed.
@@ -143,7 +145,10 @@ void dapx_ep_install_qp(struct dapx_ep *ep, const struct dapx_qp *new)
 		dapx_ep_arm(ep, ep->recv_evd);
 }
 
-/* When this returns, no completion handler runs any more. */
+/*
+ * The queue pair is in ERROR or RESET, where dapx_ep_check_qp_error() does not look at it. When
+ * this returns, no completion handler runs any more.
+ */
 void dapx_ep_destroy_qp(struct dapx_ep *ep)
 {
 	struct ib_cq *recv_cq;
@@ -153,8 +158,11 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep)
 	 * returned.
 	 */
 	dapx_qp_destroy(ep->obj.ctx->dev, ep->qp, ep->silence, ep->cq, &ep->cq_irq_work);
+	mutex_lock(&ep->qp_mutex);
 	ep->qp = NULL;
 	ep->cq = NULL;
+	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
+	mutex_unlock(&ep->qp_mutex);
 	if (ep->recv_cq) {
 		/* Without a queue pair nothing queues this work any more. */
 		cancel_work_sync(&ep->recv_cq_work);
@@ -165,7 +173,6 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep)
 		spin_unlock_bh(&ep->recv_cq_lock);
 		ib_destroy_cq(recv_cq);
 	}
-	WRITE_ONCE(ep->qp_state, IB_QPS_RESET);
 }
 
 /* Returns ECANCELED if the queue pair is in error already; it stays there. */

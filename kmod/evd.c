@@ -230,7 +230,7 @@ static void dapx_evd_post_locked(struct dapx_evd *evd, struct dapx_event_node *n
 		dapx_evd_node_gone(node);
 		return;
 	}
-	node->pending = true;
+	WRITE_ONCE(node->pending, true);
 	WRITE_ONCE(evd->events, evd->events + 1);
 	if (list_empty(&evd->backlog) && dapx_evd_has_room(evd)) {
 		dapx_evd_put(evd, node);

@@ -202,7 +202,7 @@ struct dapx_object *dapx_object_use(struct dapx_context *ctx, u32 handle,
 	obj = xa_load(&ctx->objects, handle);
 	if (dapx_object_is(obj, type)) {
 		kref_get(&obj->kref);
-		obj->users++;
+		WRITE_ONCE(obj->users, obj->users + 1);
 	} else {
 		obj = ERR_PTR(-ENOENT);
 	}
@@ -213,7 +213,7 @@ struct dapx_object *dapx_object_use(struct dapx_context *ctx, u32 handle,
 void dapx_object_unuse(struct dapx_object *obj)
 {
 	xa_lock(&obj->ctx->objects);
-	obj->users--;
+	WRITE_ONCE(obj->users, obj->users - 1);
 	xa_unlock(&obj->ctx->objects);
 	dapx_object_put(obj);
 }

@@ -249,7 +249,7 @@ void dapx_queue_reset(struct dapx_queue *q)
 	init_llist_head(&q->free);
 	for (i = 0; i < q->num_slots; i++)
 		llist_add(&q->slots[i].free, &q->free);
-	q->head = READ_ONCE(*q->view.tail);
+	WRITE_ONCE(q->head, READ_ONCE(*q->view.tail));
 	/* Release, as in dapx_queue_take(). */
 	smp_store_release(q->view.head, q->head);
 	atomic_set(&q->outstanding, 0);
@@ -259,7 +259,7 @@ void dapx_queue_reset(struct dapx_queue *q)
 	q->faulted = false;
 	q->corrupt = false;
 	q->limited = false;
-	q->stalled = false;
+	WRITE_ONCE(q->stalled, false);
 	q->busy_deferred = false;
 	spin_unlock_bh(&q->lock);
 }
@@ -294,7 +294,7 @@ static void dapx_queue_set_flags(struct dapx_queue *q, bool busy)
 		flags |= DAPX_RING_BUSY;
 	if (q->corrupt || q->mode == DAPX_QUEUE_STOP)
 		flags |= DAPX_RING_DEAD;
-	q->busy = busy;
+	WRITE_ONCE(q->busy, busy);
 	WRITE_ONCE(*q->view.flags, flags);
 }
 
@@ -333,12 +333,33 @@ bool dapx_queue_is_unused(struct dapx_queue *q)
 	return unused;
 }
 
+/* dapx_queue_retire() reads the tail's place without the lock. */
+static void dapx_queue_set_view(struct dapx_queue *q, const struct dapx_ring_view *view)
+{
+	q->view.head = view->head;
+	WRITE_ONCE(q->view.tail, view->tail);
+	q->view.flags = view->flags;
+	q->view.entries = view->entries;
+	q->view.depth = view->depth;
+	q->view.stride = view->stride;
+}
+
+/* Exchanges a member of a queue that is also read without the lock with one that nobody finds. */
+#define dapx_exchange_once(member, with)	\
+do {						\
+	typeof(member) old = (member);		\
+						\
+	WRITE_ONCE(member, with);		\
+	(with) = old;				\
+} while (0)
+
 /*
  * Exchanges what depends on the sizes between @q, which other threads may use, and @with, which
  * they cannot find. Neither has work; EBADFD: @q has. The caller updates the mode of @q.
  */
 int dapx_queue_exchange(struct dapx_queue *q, struct dapx_queue *with)
 {
+	struct dapx_ring_view view;
 	u32 i;
 
 	for (i = 0; i < with->num_slots; i++) {
@@ -350,12 +371,14 @@ int dapx_queue_exchange(struct dapx_queue *q, struct dapx_queue *with)
 		spin_unlock_bh(&q->lock);
 		return -EBADFD;
 	}
-	swap(q->ops, with->ops);
+	view = q->view;
+	dapx_queue_set_view(q, &with->view);
+	with->view = view;
+	dapx_exchange_once(q->ops, with->ops);
+	dapx_exchange_once(q->head, with->head);
+	dapx_exchange_once(q->busy_until, with->busy_until);
 	swap(q->owner, with->owner);
-	swap(q->view, with->view);
-	swap(q->head, with->head);
 	swap(q->busy_from, with->busy_from);
-	swap(q->busy_until, with->busy_until);
 	swap(q->free, with->free);
 	swap(q->slots, with->slots);
 	swap(q->num_slots, with->num_slots);
@@ -414,7 +437,7 @@ int dapx_queue_switch_ring(struct dapx_queue *q, const struct dapx_ring_view *to
 		*to->head = q->head;
 		*to->tail = tail;
 		WRITE_ONCE(*q->view.flags, DAPX_RING_DEAD);
-		q->view = *to;
+		dapx_queue_set_view(q, to);
 		dapx_queue_set_flags(q, q->busy);
 	}
 	spin_unlock_bh(&q->lock);
@@ -461,7 +484,7 @@ static enum dapx_status dapx_queue_copy(struct dapx_queue *q, struct dapx_slot *
 	if (q->mode != DAPX_QUEUE_FLUSH)
 		status = q->ops->post(q, slot);
 	trace_dapx_post(q->obj, q->head, slot->node.event.completion.wr_id, status);
-	q->head++;
+	WRITE_ONCE(q->head, q->head + 1);
 	WRITE_ONCE(q->taken, q->taken + 1);
 	/* Release: the copy is complete before the process may reuse the entry. */
 	smp_store_release(q->view.head, q->head);
@@ -773,7 +796,7 @@ void dapx_queue_add_barrier(struct dapx_queue *q, struct dapx_barrier *barrier)
 	/* dapx_queue_run() deals with impossible indices. */
 	barrier->index = tail - q->head > q->view.depth || (s32)(tail - from) < 0 ? from : tail;
 	list_add_tail(&barrier->entry, &q->barriers);
-	q->num_barriers++;
+	WRITE_ONCE(q->num_barriers, q->num_barriers + 1);
 	spin_unlock_bh(&q->lock);
 }
 
@@ -803,7 +826,7 @@ static void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *b
 
 	spin_lock_bh(&q->lock);
 	list_del(&barrier->entry);
-	q->num_barriers--;
+	WRITE_ONCE(q->num_barriers, q->num_barriers - 1);
 	q->passing = false;
 	barrier->node.event.completion.status = status;
 	if (status != DAPX_STATUS_SUCCESS)
@@ -830,7 +853,7 @@ static struct dapx_barrier *dapx_queue_drop_barrier(struct dapx_queue *q)
 	barrier = dapx_queue_first_barrier(q);
 	if (barrier) {
 		list_del(&barrier->entry);
-		q->num_barriers--;
+		WRITE_ONCE(q->num_barriers, q->num_barriers - 1);
 	}
 	spin_unlock_bh(&q->lock);
 	return barrier;
@@ -905,7 +928,7 @@ void dapx_queue_retire(struct dapx_queue *q)
 	 */
 	rcu_read_lock();
 	run = !left || (READ_ONCE(q->busy) &&
-			(left < q->busy_until ||
+			(left < READ_ONCE(q->busy_until) ||
 			 READ_ONCE(*READ_ONCE(q->view.tail)) != READ_ONCE(q->head)));
 	rcu_read_unlock();
 	if (run)

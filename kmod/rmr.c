@@ -214,7 +214,8 @@ static struct dapx_ep *dapx_rmr_lock_ep(struct dapx_context *ctx, u32 handle,
 		return ep;
 	if (ep->pd != rmr->pd)
 		ret = -EINVAL;
-	else if (ep->state != DAPX_EP_CONNECTED && ep->state != DAPX_EP_DISCONNECTED)
+	else if (READ_ONCE(ep->state) != DAPX_EP_CONNECTED &&
+		 READ_ONCE(ep->state) != DAPX_EP_DISCONNECTED)
 		ret = -EBADFD;
 	/* The endpoint's mutex is held, so that the number can only decrease. */
 	else if (atomic_read(&ep->binds) >= ep->sq.view.depth)
@@ -423,7 +424,8 @@ static void dapx_rmr_destroy(struct dapx_object *obj)
 /* 1: bound */
 static u32 dapx_rmr_state(struct dapx_object *obj)
 {
-	return !!READ_ONCE(to_dapx_rmr(obj)->window.ibmr);
+	/* As of some moment: the mutex is held while a window is revoked. */
+	return data_race(!!to_dapx_rmr(obj)->window.ibmr);
 }
 
 static int dapx_rmr_fill(struct dapx_object *obj, struct sk_buff *skb)

@@ -37,7 +37,7 @@ static void dapx_xrc_qp_established(struct dapx_xrc_qp *qp)
 
 	spin_lock_irqsave(&qp->events_lock, flags);
 	news = !qp->established;
-	qp->established = true;
+	WRITE_ONCE(qp->established, true);
 	if (news)
 		dapx_xrc_qp_notify(qp, DAPX_ASYNC_XRC_QP_ESTABLISHED);
 	spin_unlock_irqrestore(&qp->events_lock, flags);
@@ -325,7 +325,7 @@ static void dapx_xrc_segment_arrived(struct ib_cq *cq, struct ib_wc *wc)
 	if (qp->stopped)
 		goto out;
 	qp->arrived++;
-	if (unlikely(!qp->established))
+	if (unlikely(!READ_ONCE(qp->established)))
 		dapx_xrc_qp_established(qp);
 
 	dapx_xrc_buffer_read(qp->qp->device, buffer, DAPX_XRC_SEGMENT_SIZE);

@@ -116,7 +116,7 @@ static int dapx_xrc_qp_modify(struct dapx_xrc_qp *qp, const struct dapx_qp_attr 
 		qp->attr.rnr_retry = step->rnr_retry;
 		break;
 	}
-	qp->attr.state = step->state;
+	WRITE_ONCE(qp->attr.state, step->state);
 	return 0;
 }
 
@@ -216,7 +216,7 @@ static int dapx_xrc_qp_accept(struct dapx_xrc_qp *qp, struct rdma_cm_id *id,
 	id->event_handler = dapx_xrc_qp_cm_handler;
 	id->context = qp;
 	qp->cm_id = id;
-	qp->attr.state = DAPX_QP_RTS;
+	WRITE_ONCE(qp->attr.state, DAPX_QP_RTS);
 	/* Set bit 0, as 0 means none. */
 	WRITE_ONCE(qp->answered_at, jiffies | 1);
 	if (!iwarp)
