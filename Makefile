@@ -83,9 +83,9 @@ demo: ## a file, a window and an XRC domain between two RDMA hosts in the virtua
 	@$(run) selftests/demo.sh
 
 .PHONY: vm
-vm: all ## run CMD='...' as root in the virtual machine [KERNEL=6.1|6.12|debug, MACHINES=2, TIMEOUT]
+vm: all ## run CMD='...' as root in the virtual machine [KERNEL=6.1|6.12|debug|kcsan, MACHINES=2, TIMEOUT]
 	@$(require) run
-	@test -n "$$DAPX_VM_CMD" || { echo "usage: make vm CMD='...' [KERNEL=6.1|6.12|debug] [MACHINES=2]" >&2; exit 2; }
+	@test -n "$$DAPX_VM_CMD" || { echo "usage: make vm CMD='...' [KERNEL=6.1|6.12|debug|kcsan] [MACHINES=2]" >&2; exit 2; }
 	@$(run) $(if $(MACHINES),--machines $(MACHINES)) -- "$$DAPX_VM_CMD"
 
 .PHONY: vm-shell
@@ -96,8 +96,8 @@ vm-shell: all ## a shell in the virtual machine [KERNEL]
 # --- checking ---------------------------------------------------------------------------------------------------
 
 .PHONY: check
-check: ## host unit tests, then everything else on both stock kernels [KERNEL=6.1|6.12|debug, TESTS='name ...', V=1]
-	@$(install_missing) build fast run check $(if $(filter debug,$(KERNEL)),debug)
+check: ## host unit tests, then everything else on both stock kernels [KERNEL=6.1|6.12|debug|kcsan, TESTS='name ...', V=1]
+	@$(install_missing) build fast run check $(if $(filter debug kcsan,$(KERNEL)),debug)
 	@selftests/check $(or $(KERNEL),6.1 6.12)
 
 .PHONY: check-debug
@@ -106,9 +106,10 @@ check-debug: ## part of it, on a kernel with KASAN, lockdep, kmemleak, fault inj
 	@selftests/check debug
 
 .PHONY: check-full
-check-full: packages-for-check ## the same on all three kernels with unscaled counts, then the mutants: hours
+check-full: packages-for-check ## the same on all kernels with unscaled counts, then the mutants: hours
 	@$(install_missing) build fast run check debug
 	@DAPX_SCALE=full selftests/check 6.1 6.12 debug
+	@selftests/check kcsan
 	@$(MAKE) --no-print-directory mutants
 
 # The later version differs in the changelog only.

@@ -9,11 +9,14 @@
 #include <net/ethernet.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
 #include "harness/cm.h"
+#include "harness/dice.h"
 #include "harness/fabric.h"
 #include "harness/machine.h"
 #include "harness/process.h"
@@ -631,6 +634,51 @@ TEST_F(cm, reserved_and_released)
 	OK(listener_close(&listener));
 	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_shown_state(&self->eb));
 	OK(ep_destroy(&self->eb));
+}
+
+/* Asks again and again what a listener has, which may be gone or not be there yet. */
+struct asker {
+	const struct host *host;
+	atomic_uint cm;			/* 0: no more */
+	__u32 ep;
+	unsigned int wrong;
+};
+
+static void *asks(void *arg)
+{
+	struct asker *asker = arg;
+	struct dapx_cm_query query = {};
+
+	while ((query.cm = asker->cm))
+		if (!_test_cmd_cm_query(asker->host->fd, &query) && query.out_ep &&
+		    query.out_ep != asker->ep)
+			asker->wrong++;
+	return NULL;
+}
+
+/* A listener's endpoint is there or not, whoever looks meanwhile (KCSAN looks, too). */
+TEST_F(cm, reserved_while_it_is_queried)
+{
+	struct dapx_cm_listen mode = {
+		.mode = DAPX_LISTEN_RESERVED, .ep = self->eb.handle,
+	};
+	struct asker asker = { .host = &self->b, .ep = self->eb.handle };
+	unsigned int n = count(2000, 10000), round;
+	struct listener listener;
+	pthread_t thread;
+
+	/* Handles are given out in turn, so the next one is known. */
+	asker.cm = CM_NEW(&self->b) + 1;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, asks, &asker));
+	for (round = 0; round < n; round++) {
+		OK(listener_open_as(&self->b, &mode, &listener));
+		OK(listener_close(&listener));
+		asker.cm = listener.cm + 1;
+	}
+	asker.cm = 0;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, asker.wrong);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_shown_state(&self->eb));
 }
 
 TEST_F(cm, tentative)
