@@ -176,7 +176,7 @@ bool Context::take_event(ibv_async_event& event) noexcept
 /// async_fd is readable if there are events. Only this reads it, with the lock.
 void Context::settle_async_fd() noexcept
 {
-    read_if_signalled(context.async_fd);
+    (void)read_signals(context.async_fd);
     // What came before that was read.
     const std::uint64_t count = 1;
     if (async_->available() != 0)

@@ -50,7 +50,7 @@ void Channel::remove(Cq& cq) noexcept
     if (cq.armed_ && !cq.core_.armed())
         ++cq.untaken_;
     for (; cq.untaken_ != 0; --cq.untaken_)
-        read_if_signalled(fd);
+        (void)read_signals(fd);
     std::erase(cqs_, &cq);
     --refcnt;
 }

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <dlfcn.h>
 #include <iterator>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -99,6 +100,7 @@ try {
 void EventChannel::remove(RdmaId& id) noexcept
 {
     const std::lock_guard guard(lock_);
+    unsignalled_ += id.unread();
     std::erase(ids_, &id);
     std::erase_if(told_, [&id](const Told& one) { return one.id == &id; });
 }
@@ -112,6 +114,10 @@ try {
     to.ids_.push_back(&id);
     std::erase_if(told_, is_of_id);
     std::erase(ids_, &id);
+    // They were signalled here, except for what came just now.
+    const std::int64_t moved = id.unread();
+    unsignalled_ += moved;
+    to.unsignalled_ -= moved;
     id.channel = &to;
     settle_locked();
     to.settle_locked();
@@ -136,13 +142,35 @@ void EventChannel::settle() noexcept
     settle_locked();
 }
 
+void EventChannel::count_signals(std::uint64_t signals) noexcept
+{
+    if (signals == 0)
+        return;
+    unsignalled_ -= static_cast<std::int64_t>(signals) - (own_signal_ ? 1 : 0);
+    own_signal_ = false;
+}
+
+/// Otherwise the descriptor would become readable once more, without an event.
+void EventChannel::await_signals() noexcept
+{
+    constexpr int patience_ms = 100;
+    pollfd signalled = {.fd = fd, .events = POLLIN, .revents = 0};
+    while (unsignalled_ > 0 && poll(&signalled, 1, patience_ms) == 1)
+        count_signals(read_signals(fd));
+    // They are not all awaited if an id has just changed its channel, and took some along.
+    unsignalled_ = std::min<std::int64_t>(unsignalled_, 0);
+}
+
 void EventChannel::settle_locked() noexcept
 {
     // Before the look: what comes later signals it again.
-    (void)read_if_signalled(fd);
+    count_signals(read_signals(fd));
+    await_signals();
     const auto has_event = [](const RdmaId* id) { return id->has_event(); };
-    if (!told_.empty() || std::ranges::any_of(ids_, has_event))
-        eventfd_write(fd, 1);
+    if (told_.empty() && std::ranges::none_of(ids_, has_event))
+        return;
+    own_signal_ = true;
+    eventfd_write(fd, 1);
 }
 
 RdmaEvent* EventChannel::find_event() noexcept
@@ -156,7 +184,7 @@ try {
     ids_.reserve(ids_.size() + 1);
     for (std::size_t i = 0; i < ids_.size(); ++i) {
         RdmaId* made = nullptr;
-        RdmaEvent* event = ids_[i]->take_event(made);
+        RdmaEvent* event = ids_[i]->take_event(made, unsignalled_);
         if (event == nullptr)
             continue;
         // The others first, the next time.
@@ -170,9 +198,10 @@ try {
     return nullptr;
 }
 
-RdmaEvent* EventChannel::take() noexcept
+RdmaEvent* EventChannel::take(std::uint64_t signals) noexcept
 {
     const std::lock_guard guard(lock_);
+    count_signals(signals);
     RdmaEvent* event = find_event();
     settle_locked();
     return event;
@@ -184,7 +213,7 @@ RdmaEvent* EventChannel::next() noexcept
         eventfd_t count = 0;
         if (eventfd_read(fd, &count) != 0)
             return nullptr;
-        if (RdmaEvent* event = take())
+        if (RdmaEvent* event = take(count))
             return event;
     }
 }

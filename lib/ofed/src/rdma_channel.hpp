@@ -86,12 +86,18 @@ private:
     // With the lock.
     [[nodiscard]] RdmaEvent* find_event() noexcept;
     void settle_locked() noexcept;
+    void count_signals(std::uint64_t signals) noexcept;
+    void await_signals() noexcept;
 
-    [[nodiscard]] RdmaEvent* take() noexcept;
+    [[nodiscard]] RdmaEvent* take(std::uint64_t signals) noexcept;
 
     std::mutex lock_;
     std::vector<RdmaId*> ids_;
     std::deque<Told> told_;
+    /// Events taken, less those whose signal was read. The module puts an event into its ring, then
+    /// signals it: if more were taken than signalled, the others are about to be.
+    std::int64_t unsignalled_ = 0;
+    bool own_signal_ = false; ///< of settle_locked(), not read yet
 };
 
 } // namespace dapx::verbs

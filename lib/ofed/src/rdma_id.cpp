@@ -571,13 +571,23 @@ bool RdmaId::has_event() const noexcept
     return std::ranges::any_of(legs_, [](const Leg& leg) { return leg.evd.available() != 0; });
 }
 
-RdmaEvent* RdmaId::take_event(RdmaId*& made) noexcept
+std::int64_t RdmaId::unread() const noexcept
+{
+    std::int64_t count = 0;
+    for (const Leg& leg : legs_)
+        count += leg.evd.available();
+    return count;
+}
+
+RdmaEvent* RdmaId::take_event(RdmaId*& made, std::int64_t& taken) noexcept
 {
     for (Leg& leg : legs_) {
         core::Event raw;
-        while (leg.evd.poll(raw))
+        while (leg.evd.poll(raw)) {
+            ++taken;
             if (RdmaEvent* found = translate(leg, raw, made))
                 return found;
+        }
     }
     return nullptr;
 }
