@@ -160,12 +160,8 @@ int expect_refusal(struct ep *ep, __u64 wr_id)
 	    event.completion.wr_id != wr_id)
 		return because("%s instead of 0x%llx", event_text(&event),
 			       wr_id);
-	/* siw may also report a fatal error of the queue pair, before the end. */
-	do {
-		if (evd_next(conn, &event, PATIENCE_MS))
-			return -1;
-	} while (event.type == DAPX_EVENT_ASYNC && event.handle == ep->handle &&
-		 event.async.what == DAPX_ASYNC_EP_ERROR);
+	if (evd_next_connection(conn, ep->handle, &event))
+		return -1;
 	if (event.type != DAPX_EVENT_CONNECTION || event.handle != ep->handle ||
 	    (event.connection.what != DAPX_CONNECTION_BROKEN &&
 	     event.connection.what != DAPX_CONNECTION_DISCONNECTED))

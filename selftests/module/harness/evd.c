@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "evd.h"
+#include "machine.h"
 #include "why.h"
 
 int evd_make(int fd, __u32 depth, __u32 flags, struct evd *evd)
@@ -120,6 +121,17 @@ unsigned int evd_drain(struct evd *evd)
 	return drained;
 }
 
+int evd_next_connection(struct evd *evd, __u32 ep, struct dapx_event *event)
+{
+	do {
+		if (evd_next(evd, event, PATIENCE_MS))
+			return -1;
+	} while (on_siw() && event->type == DAPX_EVENT_ASYNC &&
+		 event->handle == ep &&
+		 event->async.what == DAPX_ASYNC_EP_ERROR);
+	return 0;
+}
+
 static int expect(struct evd *evd, __u32 type, __u32 handle, __u32 what,
 		  const char *text, struct dapx_event *event)
 {
@@ -127,7 +139,9 @@ static int expect(struct evd *evd, __u32 type, __u32 handle, __u32 what,
 
 	if (!event)
 		event = &own;
-	if (evd_next(evd, event, PATIENCE_MS))
+	if (type == DAPX_EVENT_CONNECTION ?
+	    evd_next_connection(evd, handle, event) :
+	    evd_next(evd, event, PATIENCE_MS))
 		return because("%s %u of handle %u did not come: %m", text,
 			       what, handle);
 	errno = EPROTO;

@@ -30,6 +30,12 @@ int evd_quiet(struct evd *evd);
 /* Takes out and counts what is there. */
 unsigned int evd_drain(struct evd *evd);
 
+/*
+ * The next event of @ep's connection. siw also reports a fatal error of a queue
+ * pair that was still sending when its stream ended: that one is skipped.
+ */
+int evd_next_connection(struct evd *evd, __u32 ep, struct dapx_event *event);
+
 /* The next event must be this one; @event may be NULL. */
 int expect_completion(struct evd *evd, __u64 wr_id, __u32 status,
 		      struct dapx_event *event);
