@@ -97,7 +97,7 @@ vm-shell: all ## a shell in the virtual machine [KERNEL]
 
 .PHONY: check
 check: ## host unit tests, then everything else on both stock kernels [KERNEL=6.1|6.12|debug|kcsan, TESTS='name ...', V=1]
-	@$(install_missing) build fast run check $(if $(filter debug kcsan,$(KERNEL)),debug)
+	@$(install_missing) build fast run applications check $(if $(filter debug kcsan,$(KERNEL)),debug)
 	@selftests/check $(or $(KERNEL),6.1 6.12)
 
 .PHONY: check-debug
@@ -107,7 +107,7 @@ check-debug: ## part of it, on a kernel with KASAN, lockdep, kmemleak, fault inj
 
 .PHONY: check-full
 check-full: packages-for-check ## the same on all kernels with unscaled counts, then the mutants: hours
-	@$(install_missing) build fast run check debug
+	@$(install_missing) build fast run applications mpi check debug
 	@DAPX_SCALE=full selftests/check 6.1 6.12 debug
 	@selftests/check kcsan
 	@$(MAKE) --no-print-directory mutants

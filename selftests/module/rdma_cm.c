@@ -926,6 +926,25 @@ TEST_F(cm, listener_of_all_addresses)
 	OK(drop(&id));
 }
 
+/* Which stands for all addresses, as it does for librdmacm. */
+TEST_F(cm, listener_of_a_loopback_address)
+{
+	struct rdma_cm_id *id;
+	__u16 port;
+
+	id = listen_at(self->cb, "127.0.0.1", &port);
+	ASSERT_NE(NULL, id) TH_LOG("%s", why());
+	EXPECT_EQ(NULL, id->verbs);
+	OK(reach(self, id, own_ip(), peer_ip()));
+	OK(reach(self, id, peer_ip(), own_ip()));
+	OK(drop(&id));
+	id = listen_at(self->cb, "::1", &port);
+	ASSERT_NE(NULL, id) TH_LOG("%s", why());
+	EXPECT_EQ(NULL, id->verbs);
+	OK(reach(self, id, getenv("DAPX_IP6"), getenv("DAPX_PEER_IP6")));
+	OK(drop(&id));
+}
+
 TEST_F(cm, listener_of_one_family)
 {
 	struct rdma_cm_id *id = new_id(self->cb);

@@ -256,7 +256,7 @@ int RdmaId::bind_to(RdmaDevice& device, const core::Address& address) noexcept
 
 /// To each address, as the module's ids are of one device: the unspecified one would be taken by the
 /// first of them.
-int RdmaId::bind_everywhere(const core::Address& address) noexcept
+int RdmaId::bind_to_each(const core::Address& address) noexcept
 {
     const bool one_family = address.family() == AF_INET || options_.one_family.value_or(false);
     std::uint16_t port = address.port();
@@ -278,29 +278,30 @@ int RdmaId::bind_everywhere(const core::Address& address) noexcept
     return legs_.empty() ? ENODEV : 0;
 }
 
+int RdmaId::bind_everywhere(const core::Address& address) noexcept
+{
+    // A port that is free at one address may be in use at another.
+    constexpr int attempts = 8;
+    int error = 0;
+    for (int i = 0; i < (address.port() != 0 ? 1 : attempts); ++i) {
+        error = bind_to_each(address);
+        if (error == 0)
+            return 0;
+        drop_legs();
+        if (error != EADDRINUSE)
+            break;
+    }
+    return error;
+}
+
 int RdmaId::bind(const core::Address& address) noexcept
 {
-    constexpr int attempts = 8;
     if (!legs_.empty() || !address)
         return EINVAL;
-    if (address.is_any()) {
-        int error = 0;
-        // A port that is free at one address may be in use at another.
-        for (int i = 0; i < (address.port() != 0 ? 1 : attempts); ++i) {
-            error = bind_everywhere(address);
-            if (error == 0)
-                return 0;
-            drop_legs();
-            if (error != EADDRINUSE)
-                break;
-        }
-        return error;
-    }
+    // The RDMA CM takes a loopback address for the unspecified one.
+    if (address.is_any() || is_loopback(address))
+        return bind_everywhere(address);
     RdmaDevice* on = RdmaDevice::with(address);
-    if (on == nullptr && is_loopback(address)) {
-        const std::vector<RdmaDevice*> all = RdmaDevice::all();
-        on = all.empty() ? nullptr : all.front();
-    }
     if (on == nullptr)
         return no_device_with(address);
     if (const int error = bind_to(*on, address))

@@ -104,6 +104,7 @@ private:
     void drop_legs() noexcept;
     void keep_leg_of(const RdmaDevice& device) noexcept;
     [[nodiscard]] int bind_to(RdmaDevice& device, const core::Address& address) noexcept;
+    [[nodiscard]] int bind_to_each(const core::Address& address) noexcept;
     [[nodiscard]] int bind_everywhere(const core::Address& address) noexcept;
     void set_device(RdmaDevice& device) noexcept;
     void set_addresses(const core::CmInfo& info) noexcept;
