@@ -63,6 +63,7 @@ void dapx_qp_destroy(struct dapx_device *dev, struct ib_qp *qp, unsigned long si
 		     struct ib_cq *cq, struct irq_work *irq_work);
 int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_attr *step,
 		       struct ib_qp_attr *attr, int *mask);
+int dapx_qp_modify(struct ib_qp *qp, struct ib_qp_attr *attr, int mask);
 
 /* ---------------------------------------------------------------- transports */
 

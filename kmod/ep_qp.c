@@ -184,7 +184,7 @@ int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask)
 	mutex_lock(&ep->qp_mutex);
 	from = ep->qp_state;
 	if (ep->qp && from != IB_QPS_ERR) {
-		ret = ib_modify_qp(ep->qp, attr, mask);
+		ret = dapx_qp_modify(ep->qp, attr, mask);
 		if (!ret && mask & IB_QP_MAX_QP_RD_ATOMIC)
 			ep->agreed_rd_atomic = attr->max_rd_atomic;
 		if (!ret && mask & IB_QP_MAX_DEST_RD_ATOMIC)

@@ -3,6 +3,7 @@
  * dapx: queue pairs: they are created with their CQs, destroyed, and taken through their states
  * if processes connect them by exchange of QP numbers
  */
+#include <linux/etherdevice.h>
 #include <rdma/ib_cache.h>
 
 #include "ep.h"
@@ -155,4 +156,17 @@ int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_at
 	default:
 		return -EINVAL;
 	}
+}
+
+/*
+ * The RDMA CM knows the Ethernet address of the peer; a process gives none. The RDMA core
+ * resolves it, as it does for those who use verbs: that takes a second at most.
+ */
+int dapx_qp_modify(struct ib_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	struct ib_udata resolve = {};
+	bool resolved = !(mask & IB_QP_AV) || attr->ah_attr.type != RDMA_AH_ATTR_TYPE_ROCE ||
+			!is_zero_ether_addr(attr->ah_attr.roce.dmac);
+
+	return ib_modify_qp_with_udata(qp, attr, mask, resolved ? NULL : &resolve);
 }

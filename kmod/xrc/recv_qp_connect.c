@@ -28,7 +28,7 @@ static int dapx_xrc_qp_step(struct dapx_xrc_qp *qp, struct ib_qp_attr *attr, int
 	 */
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		attr->max_dest_rd_atomic = 0;
-	ret = ib_modify_qp(qp->qp, attr, mask);
+	ret = dapx_qp_modify(qp->qp, attr, mask);
 	if (ret)
 		return ret == -ENODATA ? -EINVAL : ret;
 	if (attr->qp_state != IB_QPS_INIT)

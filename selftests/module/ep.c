@@ -773,6 +773,40 @@ TEST_F(ep, disconnect_without_cm)
 	EXPECT_GONE(&self->eb, &self->b.conn);
 }
 
+/* The way to it is within the device, which knows that by the Ethernet address. */
+TEST_F(ep, exchange_with_itself)
+{
+	struct host here;
+	struct ep other;
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s has no exchange of QP numbers", self->a.device);
+	OK(host_set_up(&here, 0));
+	OK(ep_create(&here, &other));
+	OK(connect_qp(&self->ea, &other, NULL));
+	OK(ep_exchange(&self->ea, &other));
+	OK(ep_destroy(&other));
+	host_close(&here);
+}
+
+/* The step to RTR resolves the peer's address, and can be tried again. */
+TEST_F(ep, exchange_with_nobody)
+{
+	__u8 nobody[16] = { [10] = 0xff, 0xff, 10, 0, 0, 77 };
+	__u8 gid[16];
+
+	if (NO_QP_NUMBERS)
+		SKIP(return, "%s has no exchange of QP numbers", self->a.device);
+	ASSERT_LE(0, host_gid_index(&self->b, gid));
+	OK(qp_init(&self->ea));
+	EXPECT_EQ(-1, qp_rtr(&self->ea, 1, nobody, NULL));
+	EXPECT_EQ(ETIMEDOUT, errno);
+	EXPECT_EQ(DAPX_EP_UNCONNECTED, ep_state(&self->ea));
+	OK(qp_init(&self->eb));
+	OK(qp_rtr(&self->ea, qp_number(&self->eb), gid, NULL));
+	EXPECT_EQ(DAPX_EP_COMPLETION_PENDING, ep_state(&self->ea));
+}
+
 /* Without an EVD for its connection. */
 static int make_silent(struct host *host, struct ep *ep)
 {
