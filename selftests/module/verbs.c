@@ -780,6 +780,16 @@ TEST_F(one, nothing_and_what_is_not_there)
 	EXPECT_EQ(EFAULT, errno);
 }
 
+/* For that, libibverbs looks into all devices of the list, which have to be its own. */
+TEST(import_of_no_device)
+{
+	int fd = open("/dev/null", O_RDWR);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(NULL, ibv_import_device(fd));
+	close(fd);
+}
+
 TEST_F(one, calls_that_are_not_supported)
 {
 	struct ibv_cq_init_attr_ex cq = { .cqe = DEPTH };
@@ -799,6 +809,8 @@ TEST_F(one, calls_that_are_not_supported)
 		  ibv_rereg_mr(self->a.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0));
 	EXPECT_EQ(EOPNOTSUPP, errno);
 	EXPECT_EQ(NULL, ibv_reg_dmabuf_mr(self->a.pd, 0, 4096, 0, -1, ACCESS));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_EQ(NULL, ibv_import_device(self->a.context->cmd_fd));
 	EXPECT_EQ(EOPNOTSUPP, errno);
 	EXPECT_EQ(NULL, ibv_import_pd(self->a.context, 1));
 	EXPECT_EQ(EOPNOTSUPP, errno);

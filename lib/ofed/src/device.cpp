@@ -96,9 +96,13 @@ ibv_context* Device::open_behind() const noexcept
 
 using dapx::verbs::Device;
 
-/// Devices of libibverbs first, as it has them; then those of dapx, of each that it can use now.
+/// Devices of libibverbs first, as it has them; then those of dapx, of each that it can use now. For
+/// libibverbs itself only the former, as it looks into what it takes for its own: ibv_import_device().
 DAPX_VERBS ibv_device** ibv_get_device_list(int* num_devices)
 {
+    const bool for_libibverbs = dapx::verbs::is_in_library_of(
+        reinterpret_cast<const void*>(DAPX_LIBIBVERBS(ibv_get_device_list)),
+        __builtin_return_address(0));
     int count = 0;
     int total = 0;
     ibv_device** behind = DAPX_LIBIBVERBS(ibv_get_device_list)(&count);
@@ -113,7 +117,7 @@ DAPX_VERBS ibv_device** ibv_get_device_list(int* num_devices)
     }
     for (int i = 0; i < count; ++i)
         list[total++] = behind[i];
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < count && !for_libibverbs; ++i) {
         if (!dapx::Context::open(behind[i]->name))
             continue;
         if (Device* device = Device::of(*behind[i]))

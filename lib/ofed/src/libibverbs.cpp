@@ -35,4 +35,12 @@ void* next_function(const char* name) noexcept
     return function;
 }
 
+bool is_in_library_of(const void* function, const void* caller) noexcept
+{
+    Dl_info library{};
+    Dl_info from{};
+    return function != nullptr && dladdr(function, &library) != 0 && dladdr(caller, &from) != 0 &&
+           from.dli_fbase == library.dli_fbase;
+}
+
 } // namespace dapx::verbs

@@ -13,6 +13,10 @@ namespace dapx::verbs {
 /// The same, but without any the process ends, with a line on why: it asked for what nobody has.
 [[nodiscard]] void* next_function(const char* name) noexcept;
 
+/// Whether @p caller, a return address, is in the library that has @p function. Such a library calls
+/// its own functions by the names that programs do.
+[[nodiscard]] bool is_in_library_of(const void* function, const void* caller) noexcept;
+
 } // namespace dapx::verbs
 
 /// That of libibverbs, of the same name and type as one that is defined here; looked up once.

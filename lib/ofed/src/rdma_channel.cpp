@@ -218,15 +218,10 @@ RdmaEvent* EventChannel::next() noexcept
     }
 }
 
-/// librdmacm calls its own functions by the names that programs do, for rsocket(7); what it makes is
-/// its own. It may not be loaded, or not yet.
+/// What librdmacm makes, for rsocket(7), is its own. It may not be loaded, or not yet.
 static bool is_from_librdmacm(const void* caller) noexcept
 {
-    const void* theirs = find_next_function("rdma_event_str");
-    Dl_info librdmacm{};
-    Dl_info from{};
-    return theirs != nullptr && dladdr(theirs, &librdmacm) != 0 && dladdr(caller, &from) != 0 &&
-           from.dli_fbase == librdmacm.dli_fbase;
+    return is_in_library_of(find_next_function("rdma_event_str"), caller);
 }
 
 static std::atomic<bool> used;

@@ -4,6 +4,10 @@
 #include "libibverbs.hpp"
 #include "own.hpp"
 
+#include <dapx/context.hpp>
+
+#include <sys/stat.h>
+
 using namespace dapx::verbs;
 
 DAPX_VERBS ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr)
@@ -76,6 +80,17 @@ DAPX_VERBS ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, size_t le
 {
     return is_foreign(pd) ? DAPX_LIBIBVERBS(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access)
                           : failed_null<ibv_mr>(EOPNOTSUPP);
+}
+
+/// Of a descriptor of the module's.
+DAPX_VERBS ibv_context* ibv_import_device(int cmd_fd)
+{
+    struct stat node{};
+    struct stat given{};
+    if (stat(dapx::Context::default_node, &node) == 0 && fstat(cmd_fd, &given) == 0 &&
+        S_ISCHR(given.st_mode) && given.st_rdev == node.st_rdev)
+        return failed_null<ibv_context>(EOPNOTSUPP);
+    return DAPX_LIBIBVERBS(ibv_import_device)(cmd_fd);
 }
 
 DAPX_VERBS ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t pd_handle)
