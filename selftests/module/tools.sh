@@ -246,6 +246,7 @@ ping_xrc() { # ping_xrc OP
 # A client that is gone does not keep the next from being served.
 ping_xrc_again() {
 	local client
+	: >"$work/out"
 	"$ping" -d "$DAPX_DEV" --xrc -i 0.05 -s 100 "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
 	client=$!
 	await grep -q "seq=3 " "$work/out" && kill -KILL "$client" || return
@@ -273,6 +274,7 @@ ping_sizes() {
 }
 
 start_ping() {
+	: >"$work/out" # what the one before said is not this one's
 	"$ping" -d "$DAPX_DEV" -i 0.05 -s 100 "$DAPX_PEER_IP" >"$work/out" 2>"$work/err" &
 	client=$!
 	await grep -q "seq=3 " "$work/out"
