@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -847,6 +848,59 @@ TEST_F(one, fault_of_a_shared_queue)
 	EXPECT_EQ(srq, event.element.srq);
 	ibv_ack_async_event(&event);
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
+}
+
+struct reader {
+	struct ibv_context *context;
+	atomic_bool done;
+	unsigned int events;
+	unsigned int in_vain;		/* the descriptor was readable for nothing */
+};
+
+static void *reads_at_once(void *arg)
+{
+	struct reader *reader = arg;
+	struct ibv_async_event event;
+	bool over, expected;
+
+	do {
+		over = reader->done;
+		expected = readable(reader->context->async_fd, 0);
+		while (!ibv_get_async_event(reader->context, &event)) {
+			ibv_ack_async_event(&event);
+			reader->events++;
+			expected = false;
+		}
+		reader->in_vain += expected;
+	} while (!over);
+	return NULL;
+}
+
+/* Whoever polls it, and then gets an event, does not wait, however soon the event was read. */
+TEST_F(one, descriptor_is_readable_while_there_is_an_event)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_sge nowhere = { .addr = 0, .length = 8, .lkey = ~0U };
+	struct ibv_recv_wr wr = { .sg_list = &nowhere, .num_sge = 1 }, *bad;
+	struct reader reader = { .context = self->a.context };
+	struct ibv_srq *srqs[100];
+	pthread_t thread;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(srqs); i++)
+		srqs[i] = ibv_create_srq(self->a.pd, &attr);
+	ASSERT_NE(NULL, srqs[ARRAY_SIZE(srqs) - 1]);
+	fcntl(self->a.context->async_fd, F_SETFL, O_NONBLOCK);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, reads_at_once, &reader));
+	for (i = 0; i < ARRAY_SIZE(srqs); i++)
+		EXPECT_EQ(ENOTRECOVERABLE, ibv_post_srq_recv(srqs[i], &wr, &bad));
+	reader.done = true;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(ARRAY_SIZE(srqs), reader.events);
+	EXPECT_EQ(0, reader.in_vain);
+	EXPECT_FALSE(readable(self->a.context->async_fd, GLANCE_MS));
+	for (i = 0; i < ARRAY_SIZE(srqs); i++)
+		EXPECT_EQ(0, ibv_destroy_srq(srqs[i]));
 }
 
 /* Each context is told, and a port has nothing to acknowledge. */

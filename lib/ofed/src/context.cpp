@@ -3,10 +3,10 @@
 
 #include "async_event.hpp"
 #include "calls.hpp"
-#include "eventfd.hpp"
 #include "libibverbs.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <sys/eventfd.h>
@@ -86,6 +86,7 @@ int Context::init(const Device& device) noexcept
         return errno;
     if (auto done = async_->set_eventfd(context.async_fd); !done)
         return done.error().code();
+    async_readiness_ = Readiness(context.async_fd);
     context.cmd_fd = core_->fd();
     context.num_comp_vectors = std::max(behind_->num_comp_vectors, 1);
     return 0;
@@ -164,38 +165,32 @@ int Context::query(ibv_device_attr& attr) const noexcept
 
 // ------------------------------------------------------------------- asynchronous events
 
-bool Context::take_event(ibv_async_event& event) noexcept
+/// With the lock. @p signals: those that the caller has read.
+bool Context::take_event(ibv_async_event& event, std::uint64_t signals) noexcept
 {
+    bool taken = false;
     core::Event raw;
-    while (async_->poll(raw))
-        if (report(raw, event))
-            return true;
-    return false;
-}
-
-/// async_fd is readable if there are events. Only this reads it, with the lock.
-void Context::settle_async_fd() noexcept
-{
-    (void)read_signals(context.async_fd);
-    // What came before that was read.
-    const std::uint64_t count = 1;
+    async_readiness_.signalled(signals);
+    while (!taken && async_->poll(raw)) {
+        async_readiness_.took(1);
+        taken = report(raw, event);
+    }
+    async_readiness_.clear();
     if (async_->available() != 0)
-        (void)!write(context.async_fd, &count, sizeof(count));
+        async_readiness_.signal();
+    return taken;
 }
 
 int Context::next_event(ibv_async_event& event) noexcept
 {
-    for (;;) {
+    for (std::uint64_t signals = 0;;) {
         {
             const std::lock_guard guard(async_lock_);
-            const bool taken = take_event(event);
-            settle_async_fd();
-            if (taken)
+            if (take_event(event, signals))
                 return 0;
         }
         // Unlike poll(), it goes on after a signal whose handler has SA_RESTART, as libibverbs does.
-        std::uint64_t count = 0;
-        if (read(context.async_fd, &count, sizeof(count)) < 0)
+        if (read(context.async_fd, &signals, sizeof(signals)) < 0)
             return -1;
     }
 }
@@ -203,7 +198,9 @@ int Context::next_event(ibv_async_event& event) noexcept
 void Context::drop_events(std::uint32_t handle) noexcept
 {
     const std::lock_guard guard(async_lock_);
+    const std::uint32_t waiting = async_->available();
     async_->drop(handle);
+    async_readiness_.took(std::int64_t{waiting} - async_->available());
 }
 
 } // namespace dapx::verbs

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device.hpp"
+#include "eventfd.hpp"
 #include "late.hpp"
 #include "verbs_abi.hpp"
 
@@ -63,8 +64,7 @@ private:
     /// 0 or an errno.
     [[nodiscard]] int init(const Device& device) noexcept;
     void exit() noexcept;
-    [[nodiscard]] bool take_event(ibv_async_event& event) noexcept;
-    void settle_async_fd() noexcept;
+    [[nodiscard]] bool take_event(ibv_async_event& event, std::uint64_t signals) noexcept;
 
     const Device* device_ = nullptr;
     ibv_context* behind_ = nullptr;
@@ -72,6 +72,7 @@ private:
     core::DeviceAttributes attributes_;
     std::mutex async_lock_; ///< who reads async_
     Late<core::Evd> async_;
+    Readiness async_readiness_;
     std::atomic<unsigned> references_ = 0;
     std::atomic<bool> open_ = false;
     Context* next_free_ = nullptr;

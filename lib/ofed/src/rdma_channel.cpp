@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "rdma_channel.hpp"
 
-#include "eventfd.hpp"
 #include "rdma_device.hpp"
 #include "rdma_id.hpp"
 #include "registry.hpp"
@@ -10,7 +9,6 @@
 #include <atomic>
 #include <dlfcn.h>
 #include <iterator>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -100,7 +98,7 @@ try {
 void EventChannel::remove(RdmaId& id) noexcept
 {
     const std::lock_guard guard(lock_);
-    unsignalled_ += id.unread();
+    readiness_.took(id.unread());
     std::erase(ids_, &id);
     std::erase_if(told_, [&id](const Told& one) { return one.id == &id; });
 }
@@ -116,8 +114,8 @@ try {
     std::erase(ids_, &id);
     // They were signalled here, except for what came just now.
     const std::int64_t moved = id.unread();
-    unsignalled_ += moved;
-    to.unsignalled_ -= moved;
+    readiness_.took(moved);
+    to.readiness_.took(-moved);
     id.channel = &to;
     settle_locked();
     to.settle_locked();
@@ -142,35 +140,12 @@ void EventChannel::settle() noexcept
     settle_locked();
 }
 
-void EventChannel::count_signals(std::uint64_t signals) noexcept
-{
-    if (signals == 0)
-        return;
-    unsignalled_ -= static_cast<std::int64_t>(signals) - (own_signal_ ? 1 : 0);
-    own_signal_ = false;
-}
-
-/// Otherwise the descriptor would become readable once more, without an event.
-void EventChannel::await_signals() noexcept
-{
-    constexpr int patience_ms = 100;
-    pollfd signalled = {.fd = fd, .events = POLLIN, .revents = 0};
-    while (unsignalled_ > 0 && poll(&signalled, 1, patience_ms) == 1)
-        count_signals(read_signals(fd));
-    // They are not all awaited if an id has just changed its channel, and took some along.
-    unsignalled_ = std::min<std::int64_t>(unsignalled_, 0);
-}
-
 void EventChannel::settle_locked() noexcept
 {
-    // Before the look: what comes later signals it again.
-    count_signals(read_signals(fd));
-    await_signals();
+    readiness_.clear();
     const auto has_event = [](const RdmaId* id) { return id->has_event(); };
-    if (told_.empty() && std::ranges::none_of(ids_, has_event))
-        return;
-    own_signal_ = true;
-    eventfd_write(fd, 1);
+    if (!told_.empty() || std::ranges::any_of(ids_, has_event))
+        readiness_.signal();
 }
 
 RdmaEvent* EventChannel::find_event() noexcept
@@ -184,7 +159,7 @@ try {
     ids_.reserve(ids_.size() + 1);
     for (std::size_t i = 0; i < ids_.size(); ++i) {
         RdmaId* made = nullptr;
-        RdmaEvent* event = ids_[i]->take_event(made, unsignalled_);
+        RdmaEvent* event = ids_[i]->take_event(made, readiness_);
         if (event == nullptr)
             continue;
         // The others first, the next time.
@@ -201,7 +176,7 @@ try {
 RdmaEvent* EventChannel::take(std::uint64_t signals) noexcept
 {
     const std::lock_guard guard(lock_);
-    count_signals(signals);
+    readiness_.signalled(signals);
     RdmaEvent* event = find_event();
     settle_locked();
     return event;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #pragma once
 
+#include "eventfd.hpp"
 #include "rdma_abi.hpp"
 
 #include <array>
@@ -52,7 +53,9 @@ public:
     /// nullptr: it is librdmacm's.
     [[nodiscard]] static EventChannel* find(rdma_event_channel* channel) noexcept;
 
-    explicit EventChannel(int eventfd) noexcept : rdma_event_channel{eventfd} {}
+    explicit EventChannel(int eventfd) noexcept : rdma_event_channel{eventfd}, readiness_(eventfd)
+    {
+    }
     EventChannel(const EventChannel&) = delete;
     EventChannel& operator=(const EventChannel&) = delete;
     ~EventChannel();
@@ -86,18 +89,13 @@ private:
     // With the lock.
     [[nodiscard]] RdmaEvent* find_event() noexcept;
     void settle_locked() noexcept;
-    void count_signals(std::uint64_t signals) noexcept;
-    void await_signals() noexcept;
 
     [[nodiscard]] RdmaEvent* take(std::uint64_t signals) noexcept;
 
     std::mutex lock_;
     std::vector<RdmaId*> ids_;
     std::deque<Told> told_;
-    /// Events taken, less those whose signal was read. The module puts an event into its ring, then
-    /// signals it: if more were taken than signalled, the others are about to be.
-    std::int64_t unsignalled_ = 0;
-    bool own_signal_ = false; ///< of settle_locked(), not read yet
+    Readiness readiness_;
 };
 
 } // namespace dapx::verbs

@@ -580,12 +580,12 @@ std::int64_t RdmaId::unread() const noexcept
     return count;
 }
 
-RdmaEvent* RdmaId::take_event(RdmaId*& made, std::int64_t& taken) noexcept
+RdmaEvent* RdmaId::take_event(RdmaId*& made, Readiness& readiness) noexcept
 {
     for (Leg& leg : legs_) {
         core::Event raw;
         while (leg.evd.poll(raw)) {
-            ++taken;
+            readiness.took(1);
             if (RdmaEvent* found = translate(leg, raw, made))
                 return found;
         }

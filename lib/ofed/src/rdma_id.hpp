@@ -69,9 +69,9 @@ public:
 
     // --- For its channel, with the channel's lock ---------------------------------------------
 
-    /// nullptr: none, or no memory. @p made: an id that came with it, and is to be added. @p taken:
-    /// increased by how many of the module's were taken.
-    [[nodiscard]] RdmaEvent* take_event(RdmaId*& made, std::int64_t& taken) noexcept;
+    /// nullptr: none, or no memory. @p made: an id that came with it, and is to be added.
+    /// @p readiness: is told how many of the module's events were taken.
+    [[nodiscard]] RdmaEvent* take_event(RdmaId*& made, Readiness& readiness) noexcept;
     [[nodiscard]] RdmaEvent* new_event(rdma_cm_event_type type, int status) noexcept;
     [[nodiscard]] bool has_event() const noexcept;
     /// The module's that are there to be taken.
