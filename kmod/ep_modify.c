@@ -222,7 +222,8 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 	    READ_ONCE(ep->state) != from)
 		return -EBADFD;
 	if (mask & IB_QP_ACCESS_FLAGS)
-		attr.qp_access_flags = ep->transport->access_flags(ep);
+		attr.qp_access_flags = ep->transport->access_flags(ep) &
+				       ~dapx_access_to_ib(step->refused);
 	if (ep->transport->adjust_step)
 		ep->transport->adjust_step(ep, step, &attr, mask);
 
@@ -266,7 +267,7 @@ int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
 			  DAPX_EP_MODIFY_RD_ATOMIC | DAPX_EP_MODIFY_USER_DATA |
 			  DAPX_EP_MODIFY_QP))
 		return -EOPNOTSUPP;
-	if (cmd->__reserved || memchr_inv(cmd->qp.__reserved, 0, sizeof(cmd->qp.__reserved)) ||
+	if (cmd->__reserved || cmd->qp.__reserved ||
 	    (cmd->mask & DAPX_EP_MODIFY_QP && cmd->mask != DAPX_EP_MODIFY_QP))
 		return -EINVAL;
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);

@@ -49,6 +49,10 @@ struct dapx_mr {
 DAPX_OBJECT_ACCESSORS(mr, DAPX_OBJECT_MR);
 
 extern const struct dapx_object_class dapx_mr_class;
+#define DAPX_ACCESS_REMOTE (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_READ | \
+			    DAPX_ACCESS_REMOTE_ATOMIC)
+
+int dapx_access_to_ib(u32 access);
 struct ib_mr *dapx_mr_register(struct dapx_pd *pd, u64 addr, u64 length, u32 access, bool window);
 int dapx_mr_to_sge(struct dapx_context *ctx, struct dapx_pd *pd,
 		   const struct dapx_sge *sge, bool write, struct ib_sge *out);

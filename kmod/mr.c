@@ -13,12 +13,10 @@
 
 #define DAPX_ACCESS_ALL (DAPX_ACCESS_LOCAL_WRITE | DAPX_ACCESS_REMOTE_WRITE | \
 			 DAPX_ACCESS_REMOTE_READ | DAPX_ACCESS_REMOTE_ATOMIC)
-#define DAPX_ACCESS_REMOTE (DAPX_ACCESS_REMOTE_WRITE | DAPX_ACCESS_REMOTE_READ | \
-			    DAPX_ACCESS_REMOTE_ATOMIC)
 /* Far more than needed, unless a device hands out the same few keys in turn. */
 #define DAPX_KEY_TRIES 16
 
-static int dapx_access_to_ib(u32 access)
+int dapx_access_to_ib(u32 access)
 {
 	int flags = 0;
 

@@ -104,7 +104,8 @@ int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_at
 	switch (step->state) {
 	case DAPX_QP_INIT:
 		if (!rdma_is_port_valid(ibdev, step->port) ||
-		    step->pkey_index >= ibdev->port_data[step->port].immutable.pkey_tbl_len)
+		    step->pkey_index >= ibdev->port_data[step->port].immutable.pkey_tbl_len ||
+		    step->refused & ~DAPX_ACCESS_REMOTE)
 			return -EINVAL;
 		attr->qp_state = IB_QPS_INIT;
 		attr->pkey_index = step->pkey_index;

@@ -1354,6 +1354,8 @@ enum dapx_qp_state {
  * @timeout: RTS: 5 bits: 4.096 us * 2^timeout to the first retry
  * @retry_count: RTS: 0 to 7
  * @rnr_retry: RTS: 0 to 7; 7 for no limit
+ * @refused: INIT: enum dapx_access, remote rights: what the peer may not do by this connection,
+ *	whatever the memory permits
  * @__reserved: Must be 0
  * @flow_label: RTR: 20 bits
  *
@@ -1379,7 +1381,8 @@ struct dapx_qp_attr {
 	__u8 timeout;
 	__u8 retry_count;
 	__u8 rnr_retry;
-	__u8 __reserved[2];
+	__u8 refused;
+	__u8 __reserved;
 	__u32 flow_label;
 };
 

@@ -224,6 +224,7 @@ struct dapx_xrc_responder {
 	u32 demand;			/* as the requester last reported it */
 	u64 messages;			/* that are done */
 	u8 rnr_timer;
+	u8 refused;			/* enum dapx_access */
 	bool greeted;
 	bool dropping;			/* segments, until @expected arrives again */
 	bool failed;

@@ -78,6 +78,9 @@ static int dapx_xrc_qp_modify(struct dapx_xrc_qp *qp, const struct dapx_qp_attr 
 			return ret;
 		qp->attr.port = step->port;
 		qp->attr.pkey_index = step->pkey_index;
+		qp->attr.refused = step->refused;
+		/* Nothing arrives before the next step. */
+		qp->resp.refused = step->refused;
 		break;
 	case DAPX_QP_RTR:
 		ret = dapx_xrc_qp_step(qp, &attr, mask);
@@ -97,6 +100,7 @@ static int dapx_xrc_qp_modify(struct dapx_xrc_qp *qp, const struct dapx_qp_attr 
 			.sl = step->sl,
 			.path_mtu = step->path_mtu,
 			.min_rnr_timer = step->min_rnr_timer,
+			.refused = qp->attr.refused,
 		};
 		memcpy(qp->attr.dgid, step->dgid, sizeof(qp->attr.dgid));
 		spin_lock_bh(&qp->lock);
@@ -129,7 +133,7 @@ int dapx_cmd_xrc_qp_modify(struct dapx_ucmd *ucmd)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	if (memchr_inv(cmd->qp.__reserved, 0, sizeof(cmd->qp.__reserved)))
+	if (cmd->qp.__reserved)
 		return -EINVAL;
 	qp = dapx_xrc_qp_lock(ucmd->ctx, cmd->xrcd, cmd->qp_num, true, &xrcd);
 	if (IS_ERR(qp))

@@ -105,6 +105,22 @@ static bool dapx_xrc_continues(const struct dapx_xrc_responder *resp,
 	       resp->addr == le64_to_cpu(in->addr);
 }
 
+static u8 dapx_xrc_right_for(u8 opcode)
+{
+	switch (opcode) {
+	case DAPX_OP_SEND:
+	case DAPX_OP_SEND_IMM:
+		return 0;
+	case DAPX_OP_RDMA_WRITE:
+	case DAPX_OP_RDMA_WRITE_IMM:
+		return DAPX_ACCESS_REMOTE_WRITE;
+	case DAPX_OP_RDMA_READ:
+		return DAPX_ACCESS_REMOTE_READ;
+	default:
+		return DAPX_ACCESS_REMOTE_ATOMIC;
+	}
+}
+
 /*
  * Carries out a request: copies its part of the message from @from to the destination, or
  * fetches the data that it asks for into @buffer.
@@ -120,6 +136,8 @@ static enum dapx_status dapx_xrc_carry_out(struct dapx_xrc_responder *resp,
 
 	if (!resp->queue)
 		return DAPX_STATUS_REMOTE_QUEUE;
+	if (resp->refused & dapx_xrc_right_for(resp->opcode))
+		return DAPX_STATUS_REMOTE_INVALID;
 	switch (resp->opcode) {
 	case DAPX_OP_SEND:
 	case DAPX_OP_SEND_IMM:

@@ -980,7 +980,7 @@ static const struct reject rejects_ep_modify[] = {
 	REJECT_OVER(ep_modify, max_dest_rd_atomic, out_max_dest_rd_atomic),
 	ANY(ep_modify, user_data),
 	REJECT(ep_modify, __reserved, 1, EINVAL),
-	REJECT_BYTES(ep_modify, qp.__reserved),
+	REJECT(ep_modify, qp.__reserved, 1, EINVAL),
 	{}
 };
 
@@ -1013,6 +1013,7 @@ static const struct reject rejects_ep_modify_init[] = {
 	REJECT(ep_modify, qp.port, 0, EINVAL),
 	REJECT_BY(ep_modify, qp.port, port_too_high, EINVAL),
 	REJECT(ep_modify, qp.pkey_index, 0xffff, EINVAL),
+	REJECT(ep_modify, qp.refused, DAPX_ACCESS_LOCAL_WRITE, EINVAL),
 	{}
 };
 
@@ -1925,7 +1926,8 @@ static const struct reject rejects_xrc_qp_modify[] = {
 	REJECT(xrc_qp_modify, qp.port, 0, EINVAL),
 	REJECT_BY(xrc_qp_modify, qp.port, xrc_port_too_high, EINVAL),
 	REJECT(xrc_qp_modify, qp.pkey_index, 0xffff, EINVAL),
-	REJECT_BYTES(xrc_qp_modify, qp.__reserved),
+	REJECT(xrc_qp_modify, qp.refused, 0xff, EINVAL),
+	REJECT(xrc_qp_modify, qp.__reserved, 1, EINVAL),
 	{}
 };
 

@@ -202,16 +202,23 @@ static struct ibv_qp_attr rts_attr(void)
 #define RTS_MASK (IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |	\
 		  IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
-static int to_rts(struct ibv_qp *qp, const struct side *side, const struct side *peer,
-		  __u32 peer_qp_num)
+static int to_rts_with(struct ibv_qp *qp, const struct side *side, const struct side *peer,
+		       __u32 peer_qp_num, int rights)
 {
 	struct ibv_qp_attr init = init_attr(), rtr = rtr_attr(side, peer, peer_qp_num);
 	struct ibv_qp_attr rts = rts_attr();
 	int ret;
 
+	init.qp_access_flags = rights;
 	ret = ibv_modify_qp(qp, &init, INIT_MASK) ?: ibv_modify_qp(qp, &rtr, RTR_MASK) ?:
 	      ibv_modify_qp(qp, &rts, RTS_MASK);
 	return ret ? because("ibv_modify_qp: %s", strerror(ret)) : 0;
+}
+
+static int to_rts(struct ibv_qp *qp, const struct side *side, const struct side *peer,
+		  __u32 peer_qp_num)
+{
+	return to_rts_with(qp, side, peer, peer_qp_num, ACCESS);
 }
 
 static struct ibv_sge segment(const struct side *side, __u32 offset, __u32 length)
@@ -1282,6 +1289,61 @@ TEST_F(two, remote_access_is_refused)
 	EXPECT_EQ(IBV_WC_REM_ACCESS_ERR, wc.status);
 	ASSERT_EQ(0, ibv_query_qp(self->qa, &attr, IBV_QP_STATE, &created));
 	EXPECT_EQ(IBV_QPS_ERR, attr.qp_state);
+}
+
+static int reset(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+/* Whatever those of the memory are, which permits all. */
+TEST_F(two, rights_of_a_queue_pair)
+{
+	static const struct {
+		int right;
+		enum ibv_wr_opcode opcode;
+	} uses[] = {
+		{ IBV_ACCESS_REMOTE_WRITE, IBV_WR_RDMA_WRITE },
+		{ IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_READ },
+		{ IBV_ACCESS_REMOTE_ATOMIC, IBV_WR_ATOMIC_FETCH_AND_ADD },
+	};
+	struct ibv_sge sge = segment(&self->a, 0, 8);
+	const int all = ACCESS | IBV_ACCESS_REMOTE_ATOMIC;
+	struct ibv_qp_attr attr = { .qp_access_flags = all };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	unsigned int i, refused;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	mr = ibv_reg_mr(self->b.pd, self->b.memory, MEMORY, all);
+	ASSERT_NE(NULL, mr);
+	for (refused = 0; refused < ARRAY_SIZE(uses); refused++) {
+		ASSERT_EQ(0, reset(self->qa));
+		ASSERT_EQ(0, reset(self->qb));
+		OK(to_rts(self->qa, &self->a, &self->b, self->qb->qp_num));
+		OK(to_rts_with(self->qb, &self->b, &self->a, self->qa->qp_num,
+			       all & ~uses[refused].right));
+		EXPECT_EQ(EOPNOTSUPP, ibv_modify_qp(self->qb, &attr, IBV_QP_ACCESS_FLAGS));
+		memset(self->a.memory, 1, 8);
+		memset(self->b.memory, 2, 8);
+		for (i = 1; i <= ARRAY_SIZE(uses); i++) {
+			wr.opcode = uses[(refused + i) % ARRAY_SIZE(uses)].opcode;
+			if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+				wr.wr.atomic.remote_addr = (uintptr_t)self->b.memory;
+				wr.wr.atomic.rkey = mr->rkey;
+			} else {
+				wr.wr.rdma.remote_addr = (uintptr_t)self->b.memory;
+				wr.wr.rdma.rkey = mr->rkey;
+			}
+			ASSERT_EQ(0, ibv_post_send(self->qa, &wr, &bad));
+			OK(next_wc(self->a.cq, &wc));
+			EXPECT_EQ(i < ARRAY_SIZE(uses) ? IBV_WC_SUCCESS : IBV_WC_REM_INV_REQ_ERR,
+				  wc.status);
+		}
+	}
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
 
 /* One event for each time that the CQ was armed, by the next completion. */

@@ -748,6 +748,48 @@ TEST_F(xrc, key_of_another_owner)
 	EXPECT_EQ(0xee, self->r[2].mem[2 * TAKE - 4096]);
 }
 
+/* Whatever rights the memory has. */
+TEST_F(xrc, rights_of_a_queue_pair)
+{
+	static const struct {
+		__u8 right;
+		__u8 opcode;
+	} uses[] = {
+		{ DAPX_ACCESS_REMOTE_WRITE, DAPX_OP_RDMA_WRITE },
+		{ DAPX_ACCESS_REMOTE_READ, DAPX_OP_RDMA_READ },
+		{ DAPX_ACCESS_REMOTE_ATOMIC, DAPX_OP_FETCH_ADD },
+	};
+	struct qp_options options = qp_usual;
+	unsigned int i, refused;
+	struct ep other;
+	__u32 qp_num;
+	__u8 opcode;
+
+	if (on_siw())
+		SKIP(return, "iWARP has no exchange of QP numbers");
+	for (refused = 0; refused < ARRAY_SIZE(uses); refused++) {
+		options.refused = uses[refused].right;
+		OK(xrc_ep_create(&self->a, &other));
+		OK(xrc_qp_make(&self->r[1], &qp_num));
+		OK(xrc_connect_qp(&other, &self->r[1], qp_num, &options));
+		for (i = 1; i <= ARRAY_SIZE(uses); i++) {
+			opcode = uses[(refused + i) % ARRAY_SIZE(uses)].opcode;
+			OK(rdma(&other, &self->srq[1], opcode, i, 0, 8,
+				&self->r[1], 0));
+			OK(expect_completion(&self->a.done, i,
+					     i < ARRAY_SIZE(uses) ?
+					     DAPX_STATUS_SUCCESS :
+					     DAPX_STATUS_REMOTE_INVALID, NULL));
+		}
+		OK(expect_connection(&self->a.conn, other.handle,
+				     DAPX_CONNECTION_BROKEN, NULL));
+		OK(ep_destroy(&other));
+		OK(expect_async(&self->r[1].conn,
+				DAPX_ASYNC_XRC_QP_ESTABLISHED, NULL));
+		OK(expect_async(&self->r[1].conn, DAPX_ASYNC_XRC_QP_ERROR, NULL));
+	}
+}
+
 TEST_F(xrc, read_by_another_owner)
 {
 	memset(self->a.mem, 0, HOST_MEMORY);

@@ -297,9 +297,10 @@ Result<void> EndpointBase::modify(const EndpointChanges& changes) noexcept
     return detail::command(fd(), argument, "cannot change the endpoint");
 }
 
-Result<void> EndpointBase::qp_init(std::uint8_t port, std::uint16_t pkey_index) noexcept
+Result<void> EndpointBase::qp_init(std::uint8_t port, std::uint16_t pkey_index,
+                                   Access refused) noexcept
 {
-    return qp_step(detail::init_step(port, pkey_index));
+    return qp_step(detail::init_step(port, pkey_index, refused));
 }
 
 Result<void> EndpointBase::qp_ready_to_receive(const ReadyToReceive& path) noexcept

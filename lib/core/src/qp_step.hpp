@@ -11,12 +11,14 @@
 
 namespace dapx::detail {
 
-[[nodiscard]] inline ::dapx_qp_attr init_step(std::uint8_t port, std::uint16_t pkey_index) noexcept
+[[nodiscard]] inline ::dapx_qp_attr init_step(std::uint8_t port, std::uint16_t pkey_index,
+                                              Access refused) noexcept
 {
     ::dapx_qp_attr step{};
     step.state = DAPX_QP_INIT;
     step.port = port;
     step.pkey_index = pkey_index;
+    step.refused = static_cast<std::uint8_t>(refused);
     return step;
 }
 

@@ -54,6 +54,7 @@ Result<XrcQpInfo> ask(int fd, std::uint32_t domain, std::uint32_t qp_num) noexce
         .not_ready = argument.out_not_ready,
         .port = argument.out_qp.port,
         .pkey_index = argument.out_qp.pkey_index,
+        .refused = static_cast<Access>(argument.out_qp.refused),
         .path = detail::path_from_abi(argument.out_qp),
     };
 }
@@ -116,9 +117,9 @@ Result<XrcQp> XrcQp::register_with(const XrcDomain& domain, std::uint32_t qp_num
     return XrcQp(device_of(context), argument.out_xrc_qp, domain.handle(), qp_num);
 }
 
-Result<void> XrcQp::init(std::uint8_t port, std::uint16_t pkey_index) noexcept
+Result<void> XrcQp::init(std::uint8_t port, std::uint16_t pkey_index, Access refused) noexcept
 {
-    return take_step(fd(), domain_, number_, detail::init_step(port, pkey_index));
+    return take_step(fd(), domain_, number_, detail::init_step(port, pkey_index, refused));
 }
 
 Result<void> XrcQp::ready_to_receive(const ReadyToReceive& path) noexcept

@@ -19,8 +19,10 @@ Qp::Qp(Context& owner, ibv_qp_type type, void* consumer, RdmaId* cm) noexcept : 
     pthread_mutex_init(&qp_base.mutex, nullptr);
     pthread_cond_init(&qp_base.cond, nullptr);
     owner.get();
-    if (cm_ != nullptr)
-        cm_->set_qp(*this);
+    if (cm_ == nullptr)
+        return;
+    attributes_.qp_access_flags = rights_without(0);
+    cm_->set_qp(*this);
 }
 
 Qp::~Qp()

@@ -57,6 +57,30 @@ bool is_known_elsewhere(ibv_qp_state to, int attr_mask) noexcept
 
 } // namespace
 
+std::uint8_t refused_by(unsigned rights) noexcept
+{
+    unsigned refused = 0;
+    if ((rights & IBV_ACCESS_REMOTE_WRITE) == 0)
+        refused |= DAPX_ACCESS_REMOTE_WRITE;
+    if ((rights & IBV_ACCESS_REMOTE_READ) == 0)
+        refused |= DAPX_ACCESS_REMOTE_READ;
+    if ((rights & IBV_ACCESS_REMOTE_ATOMIC) == 0)
+        refused |= DAPX_ACCESS_REMOTE_ATOMIC;
+    return static_cast<std::uint8_t>(refused);
+}
+
+unsigned rights_without(std::uint8_t refused) noexcept
+{
+    unsigned rights = IBV_ACCESS_LOCAL_WRITE;
+    if ((refused & DAPX_ACCESS_REMOTE_WRITE) == 0)
+        rights |= IBV_ACCESS_REMOTE_WRITE;
+    if ((refused & DAPX_ACCESS_REMOTE_READ) == 0)
+        rights |= IBV_ACCESS_REMOTE_READ;
+    if ((refused & DAPX_ACCESS_REMOTE_ATOMIC) == 0)
+        rights |= IBV_ACCESS_REMOTE_ATOMIC;
+    return rights;
+}
+
 int check_step(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int attr_mask) noexcept
 {
     attr_mask &= ~IBV_QP_STATE;
@@ -84,13 +108,15 @@ bool changes_what_is_fixed(ibv_qp_state from, const ibv_qp_attr& attr, int attr_
 {
     int fixed = 0;
     if (from != IBV_QPS_RESET)
-        fixed |= IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+        fixed |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
     if (from != IBV_QPS_RESET && from != IBV_QPS_INIT)
         fixed |= IBV_QP_MIN_RNR_TIMER;
     const int named = attr_mask & fixed;
     return ((named & IBV_QP_PKEY_INDEX) != 0 && attr.pkey_index != now.pkey_index) ||
            ((named & IBV_QP_PORT) != 0 && attr.port_num != now.port_num) ||
-           ((named & IBV_QP_MIN_RNR_TIMER) != 0 && attr.min_rnr_timer != now.min_rnr_timer);
+           ((named & IBV_QP_MIN_RNR_TIMER) != 0 && attr.min_rnr_timer != now.min_rnr_timer) ||
+           ((named & IBV_QP_ACCESS_FLAGS) != 0 &&
+            refused_by(attr.qp_access_flags) != refused_by(now.qp_access_flags));
 }
 
 ::dapx_qp_attr step_of(ibv_qp_state to, const ibv_qp_attr& attr) noexcept
@@ -101,6 +127,7 @@ bool changes_what_is_fixed(ibv_qp_state from, const ibv_qp_attr& attr, int attr_
         step.state = DAPX_QP_INIT;
         step.pkey_index = attr.pkey_index;
         step.port = attr.port_num;
+        step.refused = refused_by(attr.qp_access_flags);
         break;
     case IBV_QPS_RTR:
         step.state = DAPX_QP_RTR;

@@ -18,6 +18,10 @@ namespace dapx::verbs {
 [[nodiscard]] bool changes_what_is_fixed(ibv_qp_state from, const ibv_qp_attr& attr, int attr_mask,
                                          const ibv_qp_attr& now) noexcept;
 
+/// What a peer is refused by a queue pair that has these rights (IBV_ACCESS_*), and the other way.
+[[nodiscard]] std::uint8_t refused_by(unsigned rights) noexcept;
+[[nodiscard]] unsigned rights_without(std::uint8_t refused) noexcept;
+
 /// The step as the module wants it; @p to is INIT, RTR or RTS.
 [[nodiscard]] ::dapx_qp_attr step_of(ibv_qp_state to, const ibv_qp_attr& attr) noexcept;
 

@@ -2,6 +2,7 @@
 #include "xrc_recv_qp.hpp"
 
 #include "own.hpp"
+#include "qp_steps.hpp"
 
 #include <cstring>
 
@@ -30,6 +31,7 @@ void fill_in(ibv_qp_attr& attr, const core::XrcQpInfo& info) noexcept
     attr.path_mig_state = IBV_MIG_MIGRATED;
     attr.pkey_index = info.pkey_index;
     attr.port_num = info.port;
+    attr.qp_access_flags = rights_without(static_cast<std::uint8_t>(info.refused));
     attr.dest_qp_num = info.path.dest_qp_num;
     attr.rq_psn = info.path.rq_psn;
     attr.path_mtu = static_cast<ibv_mtu>(info.path.path_mtu);

@@ -13,6 +13,7 @@ struct qp_options {
 	__u8 retry_count;
 	__u8 rnr_retry;
 	__u8 path_mtu;
+	__u8 refused;	/* by an XRC receive queue pair */
 };
 
 extern const struct qp_options qp_usual;

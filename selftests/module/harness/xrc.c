@@ -102,6 +102,9 @@ int xrc_connect_qp(struct ep *ep, struct host *host, __u32 qp_num,
 	__u8 gid[16];
 	int index;
 
+	if (!options)
+		options = &qp_usual;
+	init.qp.refused = options->refused;
 	index = host_gid_index(host, gid);
 	if (index < 0 || host_gid_index(ep->host, rtr.qp.dgid) < 0)
 		return -1;

@@ -215,9 +215,10 @@ public:
     [[nodiscard]] Result<void> modify(const EndpointChanges& changes) noexcept;
 
     /// First step of a connection by exchange of QP numbers: receives are taken from the ring.
-    /// @p port own port, from 1. Errors: EOPNOTSUPP (iWARP), EBADFD. Source: DAPX_QP_INIT.
-    [[nodiscard]] Result<void> qp_init(std::uint8_t port = 1,
-                                       std::uint16_t pkey_index = 0) noexcept;
+    /// @p port own port, from 1. @p refused: remote rights that the peer does not get, whatever the
+    /// memory permits. Errors: EOPNOTSUPP (iWARP), EBADFD. Source: DAPX_QP_INIT.
+    [[nodiscard]] Result<void> qp_init(std::uint8_t port = 1, std::uint16_t pkey_index = 0,
+                                       Access refused = {}) noexcept;
     /// Second step. Source: DAPX_QP_RTR.
     [[nodiscard]] Result<void> qp_ready_to_receive(const ReadyToReceive& path) noexcept;
     /// Third step: the endpoint is connected, without an event. Source: DAPX_QP_RTS.

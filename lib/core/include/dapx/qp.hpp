@@ -11,6 +11,8 @@
 
 namespace dapx {
 
+enum class Access : std::uint32_t;
+
 /// The state of a queue pair that is connected by steps. Source: enum dapx_qp_state.
 enum class QpState : std::uint32_t {
     reset = DAPX_QP_RESET, ///< took no step yet

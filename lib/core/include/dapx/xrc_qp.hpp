@@ -23,6 +23,7 @@ struct XrcQpInfo {
     std::uint64_t not_ready = 0;     ///< times that a queue had no receive for one
     std::uint8_t port = 0;           ///< as set by init()
     std::uint16_t pkey_index = 0;
+    Access refused{};    ///< likewise
     ReadyToReceive path; ///< as set by ready_to_receive(), or by the CM as far as it tells
 };
 
@@ -59,10 +60,12 @@ public:
     /// Its number, by which it is registered with and connected.
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
-    /// First step of a connection by exchange of numbers. @p port own port, from 1.
+    /// First step of a connection by exchange of numbers. @p port own port, from 1. @p refused: remote
+    /// rights that the peer does not get, whatever the memory permits.
     /// Errors: EOPNOTSUPP (iWARP), EBADFD (not its first step, or accepted), EINVAL, EIO.
     /// Source: DAPX_XRC_QP_MODIFY, DAPX_QP_INIT.
-    [[nodiscard]] Result<void> init(std::uint8_t port = 1, std::uint16_t pkey_index = 0) noexcept;
+    [[nodiscard]] Result<void> init(std::uint8_t port = 1, std::uint16_t pkey_index = 0,
+                                    Access refused = {}) noexcept;
 
     /// Second and last step: messages come. ReadyToReceive::min_rnr_timer: how long the peer waits
     /// when a queue has no receive. Errors: as init(). Source: DAPX_QP_RTR.
