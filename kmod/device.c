@@ -295,7 +295,7 @@ u64 dapx_device_caps(const struct dapx_device *dev)
 	if (dev->iwarp)
 		caps |= DAPX_DEVICE_IWARP;
 	else
-		caps |= DAPX_DEVICE_IMM | DAPX_DEVICE_QP_EXCHANGE;
+		caps |= DAPX_DEVICE_IMM | DAPX_DEVICE_QP_EXCHANGE | DAPX_DEVICE_TIMEWAIT_EXIT;
 	if (!dev->driver->solicits_requests_only)
 		caps |= DAPX_DEVICE_SOLICITED;
 	return caps;

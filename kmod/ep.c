@@ -60,18 +60,6 @@ void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state)
 			    .state = state });
 }
 
-/* Posts the connection's last event, unless it has been posted. Any context. */
-void dapx_ep_post_end(struct dapx_ep *ep)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->end_pending && !ep->dead && ep->connect_evd)
-		dapx_evd_post(ep->connect_evd, &ep->end);
-	WRITE_ONCE(ep->end_pending, false);
-	spin_unlock_irqrestore(&ep->lock, flags);
-}
-
 /* Called after each completion that may be the last one of a connection that is over. */
 static void dapx_ep_try_end(struct dapx_ep *ep)
 {
@@ -137,6 +125,36 @@ void dapx_ep_end(struct dapx_ep *ep, u32 what, int error)
 	WRITE_ONCE(ep->end_by, jiffies + DAPX_DRAIN_TICKS);
 	WRITE_ONCE(ep->end_pending, true);
 	dapx_object_requeue_delayed(&ep->obj, &ep->deadline, DAPX_DRAIN_TICKS);
+}
+
+static void dapx_ep_post_timewait_exit(struct dapx_ep *ep)
+{
+	if (!ep->timewait_over || ep->end_pending || ep->state != DAPX_EP_DISCONNECTED)
+		return;
+	ep->timewait_over = false;
+	dapx_ep_post_event(ep, &ep->timewait_exit, DAPX_CONNECTION_TIMEWAIT_EXIT, 0);
+}
+
+/* The CM's timewait state is over, but the event of the connection's end may still wait. */
+void dapx_ep_timewait_exit(struct dapx_ep *ep)
+{
+	spin_lock_irq(&ep->lock);
+	ep->timewait_over = ep->attr.flags & DAPX_EP_TIMEWAIT_EXIT;
+	dapx_ep_post_timewait_exit(ep);
+	spin_unlock_irq(&ep->lock);
+}
+
+/* Posts the event of the connection's end, unless it has been posted. Any context. */
+void dapx_ep_post_end(struct dapx_ep *ep)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->end_pending && !ep->dead && ep->connect_evd)
+		dapx_evd_post(ep->connect_evd, &ep->end);
+	WRITE_ONCE(ep->end_pending, false);
+	dapx_ep_post_timewait_exit(ep);
+	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
 /* The connection ends by an error. Any context. */
@@ -223,14 +241,24 @@ static void dapx_ep_work(struct work_struct *work)
 
 /* -------------------------------------------------------------------- making */
 
+static u32 dapx_ep_known_flags(const struct dapx_device *dev)
+{
+	u64 caps = dapx_device_caps(dev);
+	u32 flags = DAPX_EP_XRC;
+
+	if (caps & DAPX_DEVICE_SOLICITED)
+		flags |= DAPX_EP_SOLICITED;
+	if (caps & DAPX_DEVICE_TIMEWAIT_EXIT)
+		flags |= DAPX_EP_TIMEWAIT_EXIT;
+	return flags;
+}
+
 int dapx_ep_attr_check(struct dapx_context *ctx, const struct dapx_ep_attr *attr, bool srq)
 {
 	const struct ib_device_attr *dev = &ctx->dev->ibdev->attrs;
 	u32 max_depth = dapx_device_max_depth(ctx->dev);
 
-	if (attr->flags & ~(DAPX_EP_SOLICITED | DAPX_EP_XRC) ||
-	    (attr->flags & DAPX_EP_SOLICITED &&
-	     !(dapx_device_caps(ctx->dev) & DAPX_DEVICE_SOLICITED)))
+	if (attr->flags & ~dapx_ep_known_flags(ctx->dev))
 		return -EOPNOTSUPP;
 	/* It has no receives, so there are no solicited ones. */
 	if (attr->flags & DAPX_EP_XRC &&
@@ -390,6 +418,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	dapx_event_source_init(&ep->async_events, obj, NULL);
 	ep->outcome.source = &ep->connection_events;
 	ep->end.source = &ep->connection_events;
+	ep->timewait_exit.source = &ep->connection_events;
 	ep->async.source = &ep->connection_events;
 
 	ep->transport = attr->flags & DAPX_EP_XRC ? &dapx_xrc_transport : &dapx_rc_transport;
@@ -745,6 +774,7 @@ static void dapx_ep_reinit(struct dapx_ep *ep, const struct dapx_qp *new)
 	ep->agreed_dest_rd_atomic = 0;
 	ep->peer_data_len = 0;
 	ep->answered = false;
+	ep->timewait_over = false;
 	WRITE_ONCE(ep->established, false);
 	WRITE_ONCE(ep->peer_left, false);
 	WRITE_ONCE(ep->received_at, 0);

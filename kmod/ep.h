@@ -192,6 +192,7 @@ struct dapx_ep {
 	bool answered;			/* ep->lock; the peer accepted: its data are here */
 	bool established;		/* ep->lock; by the CM, and that event is posted */
 	bool peer_left;			/* ep->lock; it ends when all is acknowledged */
+	bool timewait_over;		/* ep->lock; @timewait_exit waits for @end */
 	bool end_pending;		/* ep->lock; @end waits for the last completion ... */
 	unsigned long end_by;		/* ... until then, in jiffies */
 	unsigned long received_at;	/* jiffies, and bit 0; the last message; 0: none */
@@ -207,6 +208,7 @@ struct dapx_ep {
 	struct dapx_event_source async_events;
 	struct dapx_event_node outcome;	/* of the set-up */
 	struct dapx_event_node end;	/* of the connection */
+	struct dapx_event_node timewait_exit;
 	struct dapx_event_node async;
 };
 
@@ -240,6 +242,7 @@ void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo);
 void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error);
 void dapx_ep_end(struct dapx_ep *ep, u32 what, int error);
 void dapx_ep_post_end(struct dapx_ep *ep);
+void dapx_ep_timewait_exit(struct dapx_ep *ep);
 void dapx_ep_fail(struct dapx_ep *ep);
 void dapx_ep_check_status(struct dapx_ep *ep, enum dapx_status status);
 void dapx_ep_completed(struct dapx_ep *ep);

@@ -389,6 +389,9 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		else if (!dapx_ep_waits_for_acks(ep) && dapx_ep_disconnected(ep))
 			rdma_disconnect(id);
 		break;
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		dapx_ep_timewait_exit(ep);
+		break;
 	default:
 		break;
 	}

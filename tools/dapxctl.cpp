@@ -101,6 +101,7 @@ std::vector<std::string> capability_names(dapx::DeviceCap caps)
         {dapx::DeviceCap::imm, "immediate_data"},
         {dapx::DeviceCap::qp_exchange, "qp_exchange"},
         {dapx::DeviceCap::solicited, "solicited"},
+        {dapx::DeviceCap::timewait_exit, "timewait_exit"},
     };
     std::vector<std::string> result;
     for (const auto& [cap, name] : names)

@@ -210,6 +210,8 @@ struct dapx_attach {
  * @DAPX_DEVICE_IMM: immediate data
  * @DAPX_DEVICE_QP_EXCHANGE: endpoints can be connected by exchanging QP numbers
  * @DAPX_DEVICE_SOLICITED: the device distinguishes solicited receives (DAPX_EP_SOLICITED)
+ * @DAPX_DEVICE_TIMEWAIT_EXIT: endpoints can be told of the end of the timewait state
+ *	(DAPX_EP_TIMEWAIT_EXIT)
  */
 enum dapx_device_cap {
 	DAPX_DEVICE_ATOMICS = 1 << 0,
@@ -218,6 +220,7 @@ enum dapx_device_cap {
 	DAPX_DEVICE_IMM = 1 << 3,
 	DAPX_DEVICE_QP_EXCHANGE = 1 << 4,
 	DAPX_DEVICE_SOLICITED = 1 << 5,
+	DAPX_DEVICE_TIMEWAIT_EXIT = 1 << 6,
 };
 
 /**
@@ -636,6 +639,8 @@ enum dapx_completion_flags {
  * @DAPX_CONNECTION_BROKEN: ended by an error
  * @DAPX_CONNECTION_TIMED_OUT: no answer in time
  * @DAPX_CONNECTION_UNREACHABLE: there is no route to the address
+ * @DAPX_CONNECTION_TIMEWAIT_EXIT: no packet of the connection, which has ended, is under way any
+ *	more; only with DAPX_EP_TIMEWAIT_EXIT, and unless the endpoint is reset or freed before
  *
  * DAPX_CONNECTION_DISCONNECTED and DAPX_CONNECTION_BROKEN come after the completions of all
  * requests and receives that were published before the connection ended, successful or not.
@@ -651,6 +656,7 @@ enum dapx_connection_event {
 	DAPX_CONNECTION_BROKEN = 6,
 	DAPX_CONNECTION_TIMED_OUT = 7,
 	DAPX_CONNECTION_UNREACHABLE = 8,
+	DAPX_CONNECTION_TIMEWAIT_EXIT = 9,
 };
 
 /**
@@ -1159,10 +1165,13 @@ enum dapx_ep_state {
  * @DAPX_EP_XRC: the sending side of XRC: its requests go to SRQs of the domain to which the
  *	peer's receive queue pair belongs. It has no receives. Segments name memory that was
  *	registered with DAPX_MR_XRC
+ * @DAPX_EP_TIMEWAIT_EXIT: report DAPX_CONNECTION_TIMEWAIT_EXIT of connections through the RDMA
+ *	CM; needs DAPX_DEVICE_TIMEWAIT_EXIT
  */
 enum dapx_ep_flags {
 	DAPX_EP_SOLICITED = 1 << 0,
 	DAPX_EP_XRC = 1 << 1,
+	DAPX_EP_TIMEWAIT_EXIT = 1 << 2,
 };
 
 /**

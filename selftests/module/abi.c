@@ -761,7 +761,7 @@ static const struct reject rejects_ep_create[] = {
 	REJECT_OPTIONAL_HANDLE(ep_create, async_evd),
 	REJECT_BY(ep_create, xrcd, ep_xrcd_of_plain, EINVAL),
 	ANY(ep_create, user_data),
-	REJECT_FLAGS(ep_create, attr.flags, 3ULL),
+	REJECT_FLAGS(ep_create, attr.flags, 7ULL),
 	/* It has receives. */
 	REJECT(ep_create, attr.flags, DAPX_EP_XRC, EINVAL),
 	REJECT(ep_create, attr.send_depth, 0, EINVAL),
@@ -845,7 +845,7 @@ static const struct reject rejects_ep_create_xrc[] = {
 	REJECT_OPTIONAL_HANDLE(ep_create, connect_evd),
 	REJECT_OPTIONAL_HANDLE(ep_create, async_evd),
 	REJECT_OPTIONAL_HANDLE(ep_create, xrcd),
-	REJECT_FLAGS(ep_create, attr.flags, 3ULL),
+	REJECT_FLAGS(ep_create, attr.flags, 7ULL),
 	REJECT_BY(ep_create, attr.flags, xrc_ep_solicited, EINVAL),
 	REJECT(ep_create, attr.send_depth, 0, EINVAL),
 	REJECT_OVER(ep_create, attr.send_depth, out_max_send_depth),
@@ -901,7 +901,7 @@ static const struct reject rejects_ep_resize[] = {
 	REJECT_FLAGS(ep_resize, flags, 0ULL),
 	REJECT_HANDLE(ep_resize, ep),
 	REJECT_BY(ep_resize, ep, resize_of_xrc, EOPNOTSUPP),
-	REJECT_FLAGS(ep_resize, attr.flags, 3ULL),
+	REJECT_FLAGS(ep_resize, attr.flags, 7ULL),
 	REJECT(ep_resize, attr.flags, DAPX_EP_XRC, EOPNOTSUPP),
 	REJECT(ep_resize, attr.send_depth, 0, EINVAL),
 	REJECT(ep_resize, attr.send_depth, ~0U, EINVAL),
@@ -1442,7 +1442,7 @@ static int cm_listen_tentative(struct world *w, void *cmd)
 
 static const struct reject rejects_cm_listen_tentative[] = {
 	REJECT(cm_listen, ep, 1, EINVAL),
-	REJECT_FLAGS(cm_listen, attr.flags, 1ULL),
+	REJECT_FLAGS(cm_listen, attr.flags, 5ULL),
 	REJECT(cm_listen, attr.send_depth, 0, EINVAL),
 	REJECT_OVER(cm_listen, attr.send_depth, out_max_send_depth),
 	REJECT_OVER(cm_listen, attr.recv_depth, out_max_recv_depth),

@@ -1180,6 +1180,99 @@ TEST_F(ep, end_with_a_full_evd)
 	OK(evd_quiet(&small));
 }
 
+/* ---- the timewait state ---- */
+
+#define NO_TIMEWAIT_EXIT						\
+	(!(self->a.limits.out_caps & DAPX_DEVICE_TIMEWAIT_EXIT))
+
+#define EXPECT_TIMEWAIT_EXIT(ep_, evd)					\
+	OK(expect_connection(evd, (ep_)->handle,			\
+			     DAPX_CONNECTION_TIMEWAIT_EXIT, NULL))
+
+static int make_with_timewait_exit(struct host *host, struct ep *ep)
+{
+	struct dapx_ep_create cmd;
+
+	ep_usual(host, &cmd);
+	cmd.attr.flags = DAPX_EP_TIMEWAIT_EXIT;
+	return ep_make(host, &cmd, ep);
+}
+
+TEST_F(ep, timewait_exit)
+{
+	struct ep ea, eb;
+	int i;
+
+	if (NO_TIMEWAIT_EXIT)
+		SKIP(return, "%s has no timewait state", self->a.device);
+	OK(make_with_timewait_exit(&self->a, &ea));
+	OK(make_with_timewait_exit(&self->b, &eb));
+	for (i = 0; i < 2; i++) {
+		OK(connect_cm(&ea, &eb));
+		DISCONNECT(&ea, 0);
+		EXPECT_GONE(&ea, &self->a.conn);
+		EXPECT_GONE(&eb, &self->b.conn);
+		EXPECT_TIMEWAIT_EXIT(&ea, &self->a.conn);
+		EXPECT_TIMEWAIT_EXIT(&eb, &self->b.conn);
+		test_cmd(ep_reset, self->a.fd, .ep = ea.handle);
+		test_cmd(ep_reset, self->b.fd, .ep = eb.handle);
+	}
+}
+
+TEST_F(ep, timewait_exit_of_a_broken_connection)
+{
+	struct ep ea;
+
+	if (NO_TIMEWAIT_EXIT)
+		SKIP(return, "%s has no timewait state", self->a.device);
+	OK(make_with_timewait_exit(&self->a, &ea));
+	OK(connect_cm(&ea, &self->eb));
+	OK(ep_push_recv(&ea, &(struct dapx_recv_wr){ .flags = 1 << 31 }, NULL));
+	test_cmd(doorbell, self->a.fd, .handle = ea.handle, .flags = DAPX_DOORBELL_RECV);
+	OK(expect_connection(&self->a.conn, ea.handle, DAPX_CONNECTION_BROKEN, NULL));
+	EXPECT_TIMEWAIT_EXIT(&ea, &self->a.conn);
+}
+
+/* Neither that of an endpoint that did not ask for it, nor that of a connection before a reset. */
+TEST_F(ep, timewait_exit_of_others)
+{
+	struct ep ea, eb;
+
+	if (NO_TIMEWAIT_EXIT)
+		SKIP(return, "%s has no timewait state", self->a.device);
+	OK(make_with_timewait_exit(&self->a, &ea));
+	OK(make_with_timewait_exit(&self->b, &eb));
+	OK(connect_cm(&ea, &self->eb));
+	DISCONNECT(&ea, 0);
+	EXPECT_GONE(&ea, &self->a.conn);
+	EXPECT_GONE(&self->eb, &self->b.conn);
+	test_cmd(ep_reset, self->a.fd, .ep = ea.handle);
+
+	OK(connect_cm(&ea, &eb));
+	DISCONNECT(&ea, 0);
+	EXPECT_GONE(&ea, &self->a.conn);
+	EXPECT_GONE(&eb, &self->b.conn);
+	EXPECT_TIMEWAIT_EXIT(&ea, &self->a.conn);
+	EXPECT_TIMEWAIT_EXIT(&eb, &self->b.conn);
+	OK(evd_quiet(&self->a.conn));
+	OK(evd_quiet(&self->b.conn));
+}
+
+TEST_F(ep, no_timewait_exit_on_iwarp)
+{
+	struct dapx_ep_create cmd;
+	struct ep ep;
+
+	if (!NO_TIMEWAIT_EXIT)
+		SKIP(return, "%s has it", self->a.device);
+	ep_usual(&self->a, &cmd);
+	cmd.attr.flags = DAPX_EP_TIMEWAIT_EXIT;
+	EXPECT_EQ(-1, ep_make(&self->a, &cmd, &ep));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+}
+
+/* ---- the last of the work ---- */
+
 /* A peer that leaves may still acknowledge; on rxe even what it took before. */
 TEST_F(ep, acknowledged_after_the_disconnect)
 {

@@ -147,7 +147,7 @@ TEST_F(object, query_device)
 	} else {
 		EXPECT_EQ(DAPX_DEVICE_ATOMICS | DAPX_DEVICE_SRQ |
 			  DAPX_DEVICE_IMM | DAPX_DEVICE_QP_EXCHANGE |
-			  DAPX_DEVICE_SOLICITED, limits->out_caps);
+			  DAPX_DEVICE_SOLICITED | DAPX_DEVICE_TIMEWAIT_EXIT, limits->out_caps);
 		/* What the RDMA CM's own header leaves. */
 		EXPECT_EQ(56, limits->out_max_connect_data);
 		EXPECT_LE(1, limits->out_max_rd_atomic);

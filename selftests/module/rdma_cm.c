@@ -141,16 +141,27 @@ static struct rdma_cm_event *glance(struct rdma_event_channel *channel)
 	return event;
 }
 
-/* There is no event: neither does poll(2) say so, nor is one got. */
+/*
+ * Takes @event if it tells of the timewait state's end, which comes half a second after the end of
+ * any connection.
+ */
+static bool is_taken(struct rdma_cm_event *event)
+{
+	return event && event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT && !rdma_ack_cm_event(event);
+}
+
+/* There is no other event: neither does poll(2) say so, nor is one got. */
 static int no_event(struct rdma_event_channel *channel, int ms)
 {
-	struct rdma_cm_event *event;
+	bool told = readable(channel, ms);
+	struct rdma_cm_event *event = glance(channel);
 
-	if (readable(channel, ms))
-		return because("readable");
-	event = glance(channel);
+	if (is_taken(event))
+		return no_event(channel, 0);
 	if (event)
 		return because("an event: %s", rdma_event_str(event->event));
+	if (told)
+		return because("readable");
 	return errno != EAGAIN ? because("rdma_get_cm_event: %m") : 0;
 }
 
@@ -179,6 +190,8 @@ static struct rdma_cm_event *next_is(struct rdma_event_channel *channel, struct 
 {
 	struct rdma_cm_event *event = next(channel);
 
+	while (type != RDMA_CM_EVENT_TIMEWAIT_EXIT && is_taken(event))
+		event = next(channel);
 	if (!event || (event->id == id && event->event == type))
 		return event;
 	because("%s with %d%s", rdma_event_str(event->event), event->status,
@@ -806,6 +819,19 @@ TEST_F(cm, disconnect_twice)
 	OK(expect(self->ca, self->a, RDMA_CM_EVENT_DISCONNECTED));
 	EXPECT_EQ(0, rdma_disconnect(self->a));
 	OK(quiet(self->ca));
+}
+
+/* After the end of the connection, on each side. */
+TEST_F(cm, timewait_exit)
+{
+	if (on_siw())
+		SKIP(return, "iWARP has no timewait state");
+	OK(establish(self));
+	EXPECT_EQ(0, rdma_disconnect(self->a));
+	OK(expect(self->ca, self->a, RDMA_CM_EVENT_DISCONNECTED));
+	OK(expect(self->cb, self->b, RDMA_CM_EVENT_DISCONNECTED));
+	OK(expect(self->ca, self->a, RDMA_CM_EVENT_TIMEWAIT_EXIT));
+	OK(expect(self->cb, self->b, RDMA_CM_EVENT_TIMEWAIT_EXIT));
 }
 
 /* Whoever goes without a word is missed all the same. */

@@ -13,7 +13,8 @@ namespace {
 
 bool known_flags(const dapx_ep_attr& attr) noexcept
 {
-    return (attr.flags & ~std::uint32_t{DAPX_EP_SOLICITED | DAPX_EP_XRC}) == 0;
+    constexpr std::uint32_t known = DAPX_EP_SOLICITED | DAPX_EP_XRC | DAPX_EP_TIMEWAIT_EXIT;
+    return (attr.flags & ~known) == 0;
 }
 
 std::nullptr_t unknown_flag() noexcept

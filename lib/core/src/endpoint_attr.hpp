@@ -9,7 +9,8 @@ namespace dapx::detail {
 [[nodiscard]] inline ::dapx_ep_attr to_abi(const EndpointOptions& options) noexcept
 {
     return {
-        .flags = options.solicited ? std::uint32_t{DAPX_EP_SOLICITED} : 0,
+        .flags = (options.solicited ? std::uint32_t{DAPX_EP_SOLICITED} : 0) |
+                 (options.timewait_exit ? std::uint32_t{DAPX_EP_TIMEWAIT_EXIT} : 0),
         .send_depth = options.send_depth,
         .recv_depth = options.recv_depth,
         .max_send_sge = options.max_send_sge,
@@ -32,6 +33,7 @@ namespace dapx::detail {
         .max_rd_atomic = attr.max_rd_atomic,
         .max_dest_rd_atomic = attr.max_dest_rd_atomic,
         .solicited = (attr.flags & DAPX_EP_SOLICITED) != 0,
+        .timewait_exit = (attr.flags & DAPX_EP_TIMEWAIT_EXIT) != 0,
         .user_data = user_data,
     };
 }

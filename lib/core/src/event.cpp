@@ -85,6 +85,8 @@ const char* describe(Connection what) noexcept
         return "no answer in time";
     case Connection::unreachable:
         return "there is no way to the address from this RDMA device";
+    case Connection::timewait_exit:
+        return "no packet of the connection is under way any more";
     }
     return "unknown connection event";
 }

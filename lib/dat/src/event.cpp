@@ -108,6 +108,8 @@ DAT_EVENT_NUMBER number_of(core::Connection what) noexcept
         return DAT_CONNECTION_EVENT_TIMED_OUT;
     case core::Connection::unreachable:
         return DAT_CONNECTION_EVENT_UNREACHABLE;
+    case core::Connection::timewait_exit:
+        break; // comes only if asked for
     }
     return DAT_CONNECTION_EVENT_BROKEN;
 }

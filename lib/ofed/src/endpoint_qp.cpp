@@ -50,6 +50,8 @@ int EndpointQp::init(ibv_qp_cap& cap, std::uint64_t send_ops) noexcept
         .max_recv_sge = static_cast<std::uint16_t>(receives ? std::max(cap.max_recv_sge, 1U) : 0),
         .max_inline = inline_data,
         .solicited = solicited,
+        .timewait_exit = connect_evd() != nullptr &&
+                         core::has(owner().attributes().caps, core::DeviceCap::timewait_exit),
         .user_data = cookie_of(*this),
     };
     Pd& domain = *Pd::of(qp_base.pd);

@@ -658,6 +658,8 @@ RdmaEvent* RdmaId::connection_event(const core::Event& raw) noexcept
     case core::Connection::broken:
         disconnected_ = true;
         return new_event(RDMA_CM_EVENT_DISCONNECTED, 0);
+    case core::Connection::timewait_exit:
+        return new_event(RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
     }
     if (made != nullptr && own_qp_ != nullptr)
         own_qp_->describe_connection(*made);

@@ -2,6 +2,7 @@
 /*
  * Operations on shared receive queues and endpoints, and connections by numbers.
  */
+#include "../harness/machine.h"
 #include "../harness/xrc.h"
 #include "ops.h"
 
@@ -71,6 +72,8 @@ void op_ep_make(struct actor *me, const __u8 *arg)
 	cmd.request_evd = some_evd(me, arg[1]);
 	cmd.connect_evd = some_evd(me, arg[3]);
 	cmd.attr.send_depth = 1 << arg[5] / 4 % 6;
+	if (!on_siw() && arg[3] / 64 % 2)
+		cmd.attr.flags |= DAPX_EP_TIMEWAIT_EXIT;
 	if (!xrc) {
 		cmd.attr.recv_depth = 1 << arg[4] % 8;
 		if (arg[5] % 4 == 1)

@@ -34,12 +34,13 @@ struct ModuleInfo {
 
 /// Abilities of a device. Source: enum dapx_device_cap.
 enum class DeviceCap : std::uint64_t {
-    atomics = DAPX_DEVICE_ATOMICS,         ///< compare-and-swap, fetch-and-add
-    srq = DAPX_DEVICE_SRQ,                 ///< shared receive queues
-    iwarp = DAPX_DEVICE_IWARP,             ///< an iWARP device
-    imm = DAPX_DEVICE_IMM,                 ///< immediate data
-    qp_exchange = DAPX_DEVICE_QP_EXCHANGE, ///< can connect by exchange of QP numbers
-    solicited = DAPX_DEVICE_SOLICITED,     ///< tells solicited receives apart
+    atomics = DAPX_DEVICE_ATOMICS,             ///< compare-and-swap, fetch-and-add
+    srq = DAPX_DEVICE_SRQ,                     ///< shared receive queues
+    iwarp = DAPX_DEVICE_IWARP,                 ///< an iWARP device
+    imm = DAPX_DEVICE_IMM,                     ///< immediate data
+    qp_exchange = DAPX_DEVICE_QP_EXCHANGE,     ///< can connect by exchange of QP numbers
+    solicited = DAPX_DEVICE_SOLICITED,         ///< tells solicited receives apart
+    timewait_exit = DAPX_DEVICE_TIMEWAIT_EXIT, ///< has Connection::timewait_exit
 };
 template <> inline constexpr bool is_flags<DeviceCap> = true;
 

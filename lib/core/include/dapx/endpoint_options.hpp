@@ -15,6 +15,7 @@ struct EndpointOptions {
     std::uint16_t max_rd_atomic = 1;      ///< reads and atomics in flight as initiator
     std::uint16_t max_dest_rd_atomic = 1; ///< the same as responder
     bool solicited = false;      ///< receives tell whether their sender asked for attention
+    bool timewait_exit = false;  ///< Connection::timewait_exit is reported
     std::uint64_t user_data = 0; ///< comes with each of its events
 };
 

@@ -66,6 +66,7 @@ enum class Connection : std::uint32_t {
     broken = DAPX_CONNECTION_BROKEN,
     timed_out = DAPX_CONNECTION_TIMED_OUT,
     unreachable = DAPX_CONNECTION_UNREACHABLE,
+    timewait_exit = DAPX_CONNECTION_TIMEWAIT_EXIT, ///< only with EndpointOptions::timewait_exit
 };
 
 /// What happened to a CM id. Source: enum dapx_cm_event.
