@@ -800,7 +800,6 @@ TEST(import_of_no_device)
 
 TEST_F(one, calls_that_are_not_supported)
 {
-	struct ibv_cq_init_attr_ex cq = { .cqe = DEPTH };
 	union ibv_gid gid = self->a.gid;
 	struct ibv_flow_attr flow = {};
 	struct ibv_ece ece = {};
@@ -827,9 +826,6 @@ TEST_F(one, calls_that_are_not_supported)
 	EXPECT_EQ(EOPNOTSUPP, errno);
 	errno = 0;
 	EXPECT_EQ(NULL, ibv_import_dm(self->a.context, 1));
-	EXPECT_EQ(EOPNOTSUPP, errno);
-	errno = 0;
-	EXPECT_EQ(NULL, ibv_create_cq_ex(self->a.context, &cq));
 	EXPECT_EQ(EOPNOTSUPP, errno);
 	EXPECT_EQ(EOPNOTSUPP, ibv_set_ece(qp, &ece));
 	EXPECT_EQ(EOPNOTSUPP, ibv_query_ece(qp, &ece));
@@ -1890,6 +1886,112 @@ TEST_F(two, requests_of_the_extended_interface)
 	OK(next_wc(self->a.cq, &wc));
 	EXPECT_EQ(3, wc.wr_id);
 	EXPECT_EQ(0, ibv_poll_cq(self->a.cq, 1, &wc));
+}
+
+/* Begins with the next completion, or goes on to it. */
+static int poll_ex(struct ibv_cq_ex *cq, bool begin)
+{
+	__u64 deadline = in_ms(PATIENCE_MS);
+	struct ibv_poll_cq_attr attr = {};
+	int error;
+
+	do {
+		error = begin ? ibv_start_poll(cq, &attr) : ibv_next_poll(cq);
+		if (error != ENOENT)
+			return error ? because("%s", strerror(error)) : 0;
+		sleep_ms(1);
+	} while (now_ns() < deadline);
+	return because("no completion");
+}
+
+TEST_F(two, completions_of_the_extended_interface)
+{
+	struct ibv_cq_init_attr_ex init = {
+		.cqe = DEPTH, .cq_context = self, .channel = self->b.channel,
+		.wc_flags = IBV_WC_STANDARD_FLAGS, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+	};
+	struct ibv_poll_cq_attr attr = {}, unknown = { .comp_mask = 1 };
+	struct ibv_sge sge = segment(&self->a, 0, 8);
+	struct ibv_send_wr write = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.imm_data = htobe32(77),
+		.wr.rdma = { (uintptr_t)self->b.memory, self->b.mr->rkey },
+	}, *bad;
+	struct ibv_cq_ex *ex;
+	struct ibv_cq *fired;
+	struct ibv_wc wc;
+	void *context;
+
+	ASSERT_EQ(0, qps_destroy(self));
+	ASSERT_EQ(0, ibv_destroy_cq(self->b.cq));
+	ex = ibv_create_cq_ex(self->b.context, &init);
+	ASSERT_NE(NULL, ex);
+	EXPECT_LE(DEPTH, ex->cqe);
+	self->b.cq = ibv_cq_ex_to_cq(ex);
+	OK(qps_connect(self, NULL));
+	EXPECT_EQ(EINVAL, ibv_start_poll(ex, &unknown));
+	EXPECT_EQ(ENOENT, ibv_start_poll(ex, &attr));
+
+	ASSERT_EQ(0, ibv_req_notify_cq(self->b.cq, 0));
+	ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, 1));
+	ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, 2));
+	ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, 3));
+	ASSERT_EQ(0, post_send(self->qa, &self->a, 11, 6, 0));
+	ASSERT_EQ(0, ibv_post_send(self->qa, &write, &bad));
+	ASSERT_EQ(0, ibv_get_cq_event(self->b.channel, &fired, &context));
+	EXPECT_EQ(self->b.cq, fired);
+	EXPECT_EQ(self, context);
+	ibv_ack_cq_events(fired, 1);
+
+	OK(poll_ex(ex, true));
+	EXPECT_EQ(1, ex->wr_id);
+	EXPECT_EQ(IBV_WC_SUCCESS, ex->status);
+	EXPECT_EQ(IBV_WC_RECV, ibv_wc_read_opcode(ex));
+	EXPECT_EQ(6, ibv_wc_read_byte_len(ex));
+	EXPECT_EQ(0, ibv_wc_read_wc_flags(ex));
+	EXPECT_EQ(self->qb->qp_num, ibv_wc_read_qp_num(ex));
+	OK(poll_ex(ex, false));
+	EXPECT_EQ(2, ex->wr_id);
+	EXPECT_EQ(IBV_WC_RECV_RDMA_WITH_IMM, ibv_wc_read_opcode(ex));
+	EXPECT_EQ(IBV_WC_WITH_IMM, ibv_wc_read_wc_flags(ex));
+	EXPECT_EQ(htobe32(77), ibv_wc_read_imm_data(ex));
+	EXPECT_EQ(ENOENT, ibv_next_poll(ex));
+	ibv_end_poll(ex);
+
+	/* Both interfaces take from the same ring. */
+	ASSERT_EQ(0, ibv_modify_qp(self->qb, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR },
+				   IBV_QP_STATE));
+	OK(next_wc(self->b.cq, &wc));
+	EXPECT_EQ(3, wc.wr_id);
+	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+}
+
+TEST_F(one, completion_queues_that_are_not_supported)
+{
+	struct ibv_cq_init_attr_ex stamps = {
+		.cqe = DEPTH, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	}, parent = {
+		.cqe = DEPTH, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = self->a.pd,
+	}, flags = {
+		.cqe = DEPTH, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = 1 << 2,
+	}, none = {}, vector = {
+		.cqe = DEPTH, .comp_vector = self->a.context->num_comp_vectors,
+	};
+
+	EXPECT_EQ(NULL, ibv_create_cq_ex(self->a.context, &stamps));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_create_cq_ex(self->a.context, &parent));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_create_cq_ex(self->a.context, &flags));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_EQ(NULL, ibv_create_cq_ex(self->a.context, &none));
+	EXPECT_EQ(EINVAL, errno);
+	errno = 0;
+	EXPECT_EQ(NULL, ibv_create_cq_ex(self->a.context, &vector));
+	EXPECT_EQ(EINVAL, errno);
 }
 
 /* A sender at @from, connected with a new receive queue pair of @domain, which is of @to. */

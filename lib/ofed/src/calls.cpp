@@ -47,6 +47,7 @@ void fill_in_calls(verbs_context& context) noexcept
     context.context.ops.post_recv = post_recv;
     context.query_port = query_port;
     context.query_device_ex = query_device_ex;
+    context.create_cq_ex = create_cq_ex;
     context.create_srq_ex = create_srq_ex;
     context.get_srq_num = get_srq_num;
     context.create_qp_ex = create_qp_ex;

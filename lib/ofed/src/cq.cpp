@@ -8,6 +8,7 @@
 #include "qp.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -176,7 +177,7 @@ ibv_wc completion(const core::Event& event) noexcept
 } // namespace
 
 Cq::Cq(Context& owner, Channel* events, void* consumer, core::Evd core) noexcept
-    : ibv_cq{}, core_(std::move(core))
+    : ibv_cq_ex{}, core_(std::move(core))
 {
     context = &owner.context;
     channel = events;
@@ -204,6 +205,31 @@ int Cq::poll(int num_entries, ibv_wc* wc) noexcept
         if (event.is_completion())
             wc[count++] = completion(event);
     return count;
+}
+
+int Cq::begin_polling(const ibv_poll_cq_attr* attr) noexcept
+{
+    if (attr != nullptr && attr->comp_mask != 0)
+        return EINVAL;
+    lock_.lock();
+    const int error = poll_next();
+    if (error != 0)
+        lock_.unlock();
+    return error;
+}
+
+int Cq::poll_next() noexcept
+{
+    core::Event event;
+    while (core_.poll(event)) {
+        if (!event.is_completion())
+            continue;
+        polled_ = completion(event);
+        wr_id = polled_.wr_id;
+        status = polled_.status;
+        return 0;
+    }
+    return ENOENT;
 }
 
 int Cq::resize(std::uint32_t depth) noexcept
@@ -245,23 +271,44 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept
     return 0;
 }
 
-static ibv_cq* create_cq(Context& context, int cqe, void* cq_context, Channel* channel,
-                         int comp_vector) noexcept
+static Cq* create_cq(Context& context, int cqe, void* cq_context, ibv_comp_channel* events,
+                     int comp_vector) noexcept
 {
     if (!context.is_open() || cqe <= 0 || comp_vector < 0 ||
-        comp_vector >= context.context.num_comp_vectors)
-        return failed_null<ibv_cq>(EINVAL);
+        comp_vector >= context.context.num_comp_vectors ||
+        (events != nullptr && events->context != &context.context))
+        return failed_null<Cq>(EINVAL);
+    Channel* channel = Channel::of(events);
     auto core = core::Evd::create(context.core(), {.depth = static_cast<std::uint32_t>(cqe)});
     if (!core)
-        return failed_null<ibv_cq>(core.error().code());
+        return failed_null<Cq>(core.error().code());
     if (channel != nullptr)
         if (auto done = core->set_eventfd_once(channel->fd); !done)
-            return failed_null<ibv_cq>(done.error().code());
+            return failed_null<Cq>(done.error().code());
     Cq* cq = made(new (std::nothrow) Cq(context, channel, cq_context, std::move(*core)));
     if (cq != nullptr && channel != nullptr && !channel->add(*cq)) {
         (void)destroy(cq);
-        return failed_null<ibv_cq>(ENOMEM);
+        return failed_null<Cq>(ENOMEM);
     }
+    return cq;
+}
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) noexcept
+{
+    // A CQ never overruns, and one thread polls as well as several.
+    constexpr unsigned known_flags =
+        IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    const bool has_flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
+    if ((attr->wc_flags & ~std::uint64_t{IBV_WC_STANDARD_FLAGS}) != 0 ||
+        (attr->comp_mask & ~unsigned{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0 ||
+        (has_flags && (attr->flags & ~known_flags) != 0))
+        return failed_null<ibv_cq_ex>(EOPNOTSUPP);
+    constexpr std::uint32_t most = std::numeric_limits<int>::max();
+    Cq* cq = create_cq(Context::of(context), static_cast<int>(std::min(attr->cqe, most)),
+                       attr->cq_context, attr->channel,
+                       static_cast<int>(std::min(attr->comp_vector, most)));
+    if (cq != nullptr)
+        set_poll_ops(*cq);
     return cq;
 }
 
@@ -308,9 +355,8 @@ DAPX_VERBS ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context
     Context* own = Context::find(context);
     if (own == nullptr)
         return DAPX_LIBIBVERBS(ibv_create_cq)(context, cqe, cq_context, channel, comp_vector);
-    if (channel != nullptr && channel->context != context)
-        return failed_null<ibv_cq>(EINVAL);
-    return create_cq(*own, cqe, cq_context, Channel::of(channel), comp_vector);
+    Cq* cq = create_cq(*own, cqe, cq_context, channel, comp_vector);
+    return cq != nullptr ? cq->verbs() : nullptr;
 }
 
 DAPX_VERBS int ibv_resize_cq(ibv_cq* cq, int cqe)
@@ -352,7 +398,7 @@ DAPX_VERBS int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** c
     Cq* fired = Channel::of(channel)->next_event();
     if (fired == nullptr)
         return -1;
-    *cq = fired;
+    *cq = fired->verbs();
     *cq_context = fired->cq_context;
     return 0;
 }

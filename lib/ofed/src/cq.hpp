@@ -44,10 +44,14 @@ private:
     std::vector<Cq*> cqs_;
 };
 
-/// A completion queue: an EVD's ring.
-class Cq : public ibv_cq {
+/// A completion queue: an EVD's ring. Its first members are those of struct ibv_cq.
+class Cq : public ibv_cq_ex {
 public:
-    [[nodiscard]] static Cq* of(ibv_cq* cq) noexcept { return static_cast<Cq*>(cq); }
+    [[nodiscard]] static Cq* of(ibv_cq* cq) noexcept
+    {
+        return static_cast<Cq*>(reinterpret_cast<ibv_cq_ex*>(cq));
+    }
+    [[nodiscard]] ibv_cq* verbs() noexcept { return ibv_cq_ex_to_cq(this); }
 
     Cq(Context& owner, Channel* events, void* consumer, core::Evd core) noexcept;
     ~Cq();
@@ -61,6 +65,14 @@ public:
 
     /// As ibv_poll_cq().
     [[nodiscard]] int poll(int num_entries, ibv_wc* wc) noexcept;
+
+    /// One completion after the other, as struct ibv_cq_ex has it. Until end_polling() no other thread
+    /// polls. 0, or ENOENT; if begin_polling() fails, end_polling() is not called.
+    [[nodiscard]] int begin_polling(const ibv_poll_cq_attr* attr) noexcept;
+    [[nodiscard]] int poll_next() noexcept;
+    void end_polling() noexcept { lock_.unlock(); }
+    /// The completion that was polled last.
+    [[nodiscard]] const ibv_wc& polled() const noexcept { return polled_; }
 
     /// 0 or an errno.
     [[nodiscard]] int resize(std::uint32_t depth) noexcept;
@@ -76,6 +88,7 @@ private:
 
     std::mutex lock_; ///< who reads the ring
     core::Evd core_;
+    ibv_wc polled_{};
     std::atomic<bool> for_solicited_{false};
     // Under the channel's lock:
     bool armed_ = false;          ///< by the program; the module may have disarmed it meanwhile
@@ -83,5 +96,8 @@ private:
     unsigned untaken_ = 0;        ///< events from before it was armed last
     unsigned reported_ = 0;       ///< events that were got
 };
+
+/// Puts the functions of struct ibv_cq_ex into @p cq.
+void set_poll_ops(Cq& cq) noexcept;
 
 } // namespace dapx::verbs
