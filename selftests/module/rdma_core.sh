@@ -23,7 +23,7 @@ passes() {
 	# shellcheck disable=SC2086  # a list
 	(cd "$work" && PYTHONDONTWRITEBYTECODE=1 timeout 240 "$build/tools/dapx-run" \
 		python3 tests/run_tests.py -v --dev "dapx_$DAPX_DEV" --port 1 $modules) >"$work/said" 2>&1 &&
-		[[ $(grep -c '\.\.\. ok$' "$work/said") -ge 40 ]] && return
+		[[ $(grep -c '\.\.\. ok$' "$work/said") -ge 50 ]] && return
 	cat "$work/said"
 	return 1
 }
