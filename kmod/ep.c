@@ -22,6 +22,9 @@
  */
 #define DAPX_DRAIN_TICKS (5 * HZ)
 
+/* 0.64 ms. The CM leaves the timer at 0, which means 655 ms until a sender tries again. */
+#define DAPX_MIN_RNR_TIMER 12
+
 /*
  * Looks up an endpoint for a command that reads several of its members, or changes it. The
  * endpoint is alive, and its mutex is held.
@@ -405,6 +408,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	mutex_init(&ep->qp_mutex);
 	spin_lock_init(&ep->recv_cq_lock);
 	ep->lazy.fetch = dapx_ep_fetch_lazy;
+	ep->min_rnr_timer = DAPX_MIN_RNR_TIMER;
 	ep->pd_member.check = dapx_ep_check_qp_error;
 	INIT_WORK(&ep->recv_cq_work, dapx_ep_recv_cq_work);
 	init_irq_work(&ep->cq_irq_work, dapx_ep_cq_irq_work);

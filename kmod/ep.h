@@ -200,6 +200,7 @@ struct dapx_ep {
 	atomic_t binds;			/* that wait in @sq, or whose events wait for room */
 	u8 port;			/* QP number exchange */
 	u64 connect_deadline;
+	u8 min_rnr_timer;		/* of connections through the CM */
 
 	unsigned long todo;
 	struct work_struct work;

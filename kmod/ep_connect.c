@@ -12,9 +12,6 @@
 #include "ep.h"
 #include "trace.h"
 
-/* 0.64 ms. The CM leaves the timer at 0, which means 655 ms until a sender tries again. */
-#define DAPX_MIN_RNR_TIMER 12
-
 /* A transition of the queue pair, with the attributes that the CM has negotiated with the peer. */
 struct dapx_qp_step {
 	struct ib_qp_attr attr;
@@ -33,7 +30,7 @@ static int dapx_ep_qp_step_init(struct dapx_ep *ep, struct rdma_cm_id *id,
 	if (step->mask & IB_QP_ACCESS_FLAGS)
 		step->attr.qp_access_flags = ep->transport->access_flags(ep);
 	if (step->mask & IB_QP_MIN_RNR_TIMER)
-		step->attr.min_rnr_timer = DAPX_MIN_RNR_TIMER;
+		step->attr.min_rnr_timer = READ_ONCE(ep->min_rnr_timer);
 	/* The peer may ask for more than the endpoint or the device supports. */
 	if (step->mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		step->attr.max_dest_rd_atomic = min(step->attr.max_dest_rd_atomic,

@@ -103,6 +103,19 @@ static int dapx_ep_change_pd(struct dapx_ep *ep, struct dapx_ep_change *change)
 	return 0;
 }
 
+/* The queue pair of a connection has it at once; -EBADFD: the connection ended just now. */
+static int dapx_ep_change_rnr_timer(struct dapx_ep *ep, u8 timer)
+{
+	struct ib_qp_attr attr = { .min_rnr_timer = timer };
+	int ret = 0;
+
+	if (READ_ONCE(ep->state) == DAPX_EP_CONNECTED)
+		ret = dapx_ep_qp_modify(ep, &attr, IB_QP_MIN_RNR_TIMER);
+	if (!ret)
+		WRITE_ONCE(ep->min_rnr_timer, timer);
+	return ret == -ECANCELED ? -EBADFD : ret;
+}
+
 static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify *cmd)
 {
 	const struct ib_device_attr *dev = &ep->obj.ctx->dev->ibdev->attrs;
@@ -118,6 +131,13 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 	    (cmd->max_rd_atomic > min(dev->max_qp_init_rd_atom, U8_MAX) ||
 	     cmd->max_dest_rd_atomic > min(dev->max_qp_rd_atom, U8_MAX)))
 		goto out;
+	if (cmd->mask & DAPX_EP_MODIFY_RNR_TIMER) {
+		if (cmd->min_rnr_timer > 31)
+			goto out;
+		ret = -EOPNOTSUPP;
+		if (ep->obj.ctx->dev->iwarp || ep->attr.flags & DAPX_EP_XRC)
+			goto out;
+	}
 
 	ret = -EBADFD;
 	switch (READ_ONCE(ep->state)) {
@@ -127,6 +147,10 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 	case DAPX_EP_RESERVED:
 	case DAPX_EP_PASSIVE_PENDING:
 		if (cmd->mask & DAPX_EP_MODIFY_PD)
+			goto out;
+		break;
+	case DAPX_EP_CONNECTED:
+		if (cmd->mask != DAPX_EP_MODIFY_RNR_TIMER)
 			goto out;
 		break;
 	default:
@@ -156,6 +180,12 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 		if (ret)
 			goto out;
 		change.request_evd = evd ? &evd->obj : NULL;
+	}
+	/* This fails only if the connection ends just now; then nothing else was asked for. */
+	if (cmd->mask & DAPX_EP_MODIFY_RNR_TIMER) {
+		ret = dapx_ep_change_rnr_timer(ep, cmd->min_rnr_timer);
+		if (ret)
+			goto out;
 	}
 	spin_lock_irq(&ep->lock);
 	if (cmd->mask & DAPX_EP_MODIFY_CONNECT_EVD) {
@@ -265,9 +295,9 @@ int dapx_cmd_ep_modify(struct dapx_ucmd *ucmd)
 	if (cmd->mask & ~(DAPX_EP_MODIFY_PD | DAPX_EP_MODIFY_REQUEST_EVD |
 			  DAPX_EP_MODIFY_RECV_EVD | DAPX_EP_MODIFY_CONNECT_EVD |
 			  DAPX_EP_MODIFY_RD_ATOMIC | DAPX_EP_MODIFY_USER_DATA |
-			  DAPX_EP_MODIFY_QP))
+			  DAPX_EP_MODIFY_QP | DAPX_EP_MODIFY_RNR_TIMER))
 		return -EOPNOTSUPP;
-	if (cmd->__reserved || cmd->qp.__reserved ||
+	if (memchr_inv(cmd->__reserved, 0, sizeof(cmd->__reserved)) || cmd->qp.__reserved ||
 	    (cmd->mask & DAPX_EP_MODIFY_QP && cmd->mask != DAPX_EP_MODIFY_QP))
 		return -EINVAL;
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);

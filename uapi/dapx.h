@@ -1314,6 +1314,8 @@ struct dapx_ep_query {
  * @DAPX_EP_MODIFY_RD_ATOMIC: @max_rd_atomic and @max_dest_rd_atomic; likewise
  * @DAPX_EP_MODIFY_USER_DATA: @user_data; likewise
  * @DAPX_EP_MODIFY_QP: @qp; cannot be combined with others
+ * @DAPX_EP_MODIFY_RNR_TIMER: @min_rnr_timer; likewise before the request is answered, and alone
+ *	also in CONNECTED. EOPNOTSUPP: iWARP, or an endpoint of XRC
  */
 enum dapx_ep_modify_mask {
 	DAPX_EP_MODIFY_PD = 1 << 0,
@@ -1323,6 +1325,7 @@ enum dapx_ep_modify_mask {
 	DAPX_EP_MODIFY_RD_ATOMIC = 1 << 4,
 	DAPX_EP_MODIFY_USER_DATA = 1 << 5,
 	DAPX_EP_MODIFY_QP = 1 << 6,
+	DAPX_EP_MODIFY_RNR_TIMER = 1 << 7,
 };
 
 /**
@@ -1408,6 +1411,9 @@ struct dapx_qp_attr {
  * @user_data: new cookie
  * @max_rd_atomic: reads and atomics in flight as initiator
  * @max_dest_rd_atomic: the same as responder
+ * @min_rnr_timer: how long the peer waits, at least, if it finds no receive: 5 bits, see the
+ *	InfiniBand specification. Connections through the RDMA CM begin with 12, for 0.64 ms;
+ *	others with what RTR sets
  * @__reserved: Must be 0
  * @qp: the step
  */
@@ -1423,7 +1429,8 @@ struct dapx_ep_modify {
 	__aligned_u64 user_data;
 	__u16 max_rd_atomic;
 	__u16 max_dest_rd_atomic;
-	__u32 __reserved;
+	__u8 min_rnr_timer;
+	__u8 __reserved[3];
 	struct dapx_qp_attr qp;
 };
 

@@ -971,7 +971,7 @@ static int ep_modify(struct world *w, void *cmd)
 static const struct reject rejects_ep_modify[] = {
 	REJECT_FLAGS(ep_modify, flags, 0ULL),
 	REJECT_HANDLE(ep_modify, ep),
-	REJECT_FLAGS(ep_modify, mask, 127ULL),
+	REJECT_FLAGS(ep_modify, mask, 255ULL),
 	REJECT_HANDLE(ep_modify, pd),
 	REJECT_HANDLE(ep_modify, request_evd),
 	REJECT_OPTIONAL_HANDLE(ep_modify, recv_evd),
@@ -979,8 +979,38 @@ static const struct reject rejects_ep_modify[] = {
 	REJECT_OVER(ep_modify, max_rd_atomic, out_max_rd_atomic),
 	REJECT_OVER(ep_modify, max_dest_rd_atomic, out_max_dest_rd_atomic),
 	ANY(ep_modify, user_data),
-	REJECT(ep_modify, __reserved, 1, EINVAL),
+	REJECT(ep_modify, __reserved[2], 1, EINVAL),
 	REJECT(ep_modify, qp.__reserved, 1, EINVAL),
+	{}
+};
+
+static int ep_modify_rnr_timer(struct world *w, void *cmd)
+{
+	struct dapx_ep_modify *c = cmd;
+	struct ep *ep = spare_ep(w, &w->a);
+
+	if (!ep)
+		return -1;
+	c->ep = ep->handle;
+	c->mask = DAPX_EP_MODIFY_RNR_TIMER;
+	c->min_rnr_timer = 31;
+	return 0;
+}
+
+static void rnr_timer_of_xrc(struct world *w, void *cmd)
+{
+	struct dapx_ep_modify *c = cmd;
+	struct ep *ep = spare_xrc_ep(w, &w->a);
+
+	if (ep)
+		c->ep = ep->handle;
+}
+
+static const struct reject rejects_ep_modify_rnr_timer[] = {
+	REJECT_HANDLE(ep_modify, ep),
+	REJECT_BY(ep_modify, ep, rnr_timer_of_xrc, EOPNOTSUPP),
+	REJECT(ep_modify, mask, DAPX_EP_MODIFY_RNR_TIMER | DAPX_EP_MODIFY_QP, EINVAL),
+	REJECT(ep_modify, min_rnr_timer, 32, EINVAL),
 	{}
 };
 
@@ -2290,6 +2320,8 @@ FIXTURE_VARIANT_ADD(cmd, ep_query)
 	GROWN_SCENE(ep_query, ep_query, EP_QUERY, ep_query, OUTS, out_recv_ring);
 FIXTURE_VARIANT_ADD(cmd, ep_modify)
 	SCENE(ep_modify, ep_modify, EP_MODIFY, ep_modify, PLAIN);
+FIXTURE_VARIANT_ADD(cmd, ep_modify_rnr_timer)
+	SCENE(ep_modify_rnr_timer, ep_modify, EP_MODIFY, ep_modify_rnr_timer, QP);
 FIXTURE_VARIANT_ADD(cmd, ep_modify_init)
 	SCENE(ep_modify_init, ep_modify, EP_MODIFY, ep_modify_init, QP);
 FIXTURE_VARIANT_ADD(cmd, ep_modify_rtr)

@@ -1180,6 +1180,62 @@ TEST_F(ep, end_with_a_full_evd)
 	OK(evd_quiet(&small));
 }
 
+/* ---- receiver not ready ---- */
+
+/* Connected with it, or changed afterwards; 31 stands for 491.52 ms. */
+TEST_F(ep, rnr_timer)
+{
+	struct dapx_ep_modify longest = {
+		.ep = self->eb.handle, .mask = DAPX_EP_MODIFY_RNR_TIMER, .min_rnr_timer = 31,
+	}, two = longest;
+	struct dapx_ep_connect connect;
+	struct listener listener;
+	struct dapx_event event;
+	bool connected;
+	__u64 begin;
+
+	if (on_siw())
+		SKIP(return, "iWARP has no receiver-not-ready");
+	two.mask |= DAPX_EP_MODIFY_USER_DATA;
+	OK(listener_open(&self->b, &listener));
+	connect_usual(&self->ea, &listener, &connect);
+	for (connected = false;; connected = true) {
+		if (!connected)
+			ASSERT_EQ(0, _test_cmd_ep_modify(self->b.fd, &longest));
+		ASSERT_EQ(0, _test_cmd_ep_connect(self->a.fd, &connect));
+		OK(listener_request(&listener, &event));
+		/* What a may try again. */
+		test_cmd(ep_accept, self->b.fd, .ep = self->eb.handle,
+			 .cm = event.request.cm, .rnr_retry_count = 1);
+		OK(expect_connection(&self->a.conn, self->ea.handle,
+				     DAPX_CONNECTION_ESTABLISHED, NULL));
+		OK(expect_connection(&self->b.conn, self->eb.handle,
+				     DAPX_CONNECTION_ESTABLISHED, NULL));
+		if (connected) {
+			ASSERT_EQ(0, _test_cmd_ep_modify(self->b.fd, &longest));
+			EXPECT_EQ(-1, _test_cmd_ep_modify(self->b.fd, &two));
+			EXPECT_EQ(EBADFD, errno);
+		}
+		begin = now_ns();
+		OK(ep_send(&self->ea, 1, 0, 8));
+		OK(expect_completion(&self->a.done, 1, DAPX_STATUS_RECEIVER_NOT_READY, NULL));
+		EXPECT_LE(491520000, now_ns() - begin);
+		if (connected)
+			break;
+		OK(disconnect_reset(&self->ea, &self->eb));
+		test_cmd(ep_modify, self->b.fd, .ep = self->eb.handle,
+			 .mask = DAPX_EP_MODIFY_RNR_TIMER, .min_rnr_timer = 12);
+	}
+}
+
+TEST_F(ep, no_rnr_timer_on_iwarp)
+{
+	if (!on_siw())
+		SKIP(return, "%s has it", self->a.device);
+	test_err(EOPNOTSUPP, ep_modify, self->a.fd, .ep = self->ea.handle,
+		 .mask = DAPX_EP_MODIFY_RNR_TIMER, .min_rnr_timer = 12);
+}
+
 /* ---- the timewait state ---- */
 
 #define NO_TIMEWAIT_EXIT						\

@@ -315,6 +315,7 @@ static int modify(struct scene *s, __u32 mask)
 		.max_rd_atomic = 1,
 		.max_dest_rd_atomic = 1,
 		.user_data = 0x77,
+		.min_rnr_timer = 12,
 		.qp.state = DAPX_QP_INIT,
 		.qp.port = 1,
 	};
@@ -368,6 +369,11 @@ static int op_modify_rd_atomic(struct scene *s)
 static int op_modify_user_data(struct scene *s)
 {
 	return modify(s, DAPX_EP_MODIFY_USER_DATA);
+}
+
+static int op_modify_rnr_timer(struct scene *s)
+{
+	return modify(s, DAPX_EP_MODIFY_RNR_TIMER);
 }
 
 static int op_modify_qp(struct scene *s)
@@ -505,6 +511,8 @@ static const struct operation operations[] = {
 				 { UNC, RES, PAS, NO,  TEN, NO,  NO,  NO,  NO } },
 	{ "modify cookie", op_modify_user_data,
 				 { UNC, RES, PAS, NO,  TEN, NO,  NO,  NO,  NO } },
+	{ "modify the RNR timer", op_modify_rnr_timer,
+				 { UNC, RES, PAS, NO,  TEN, NO,  CON, NO,  NO } },
 	{ "modify the queue pair", op_modify_qp,
 				 { UNC, NO,  NO,  NO,  NO,  NO,  NO,  NO,  NO } },
 	{ "resize", op_resize,	 { UNC, RES, PAS, NO,  TEN, NO,  NO,  NO,  NO } },
@@ -571,7 +579,7 @@ TEST_F(cell, every_operation)
 		int outcome = op->outcome[variant->state];
 
 		if (outcome == SKIP_CELL ||
-		    (op->give == op_modify_qp && on_siw()))
+		    (on_siw() && (op->give == op_modify_qp || op->give == op_modify_rnr_timer)))
 			continue;
 		OK(scene_open(s));
 		OK(another_request(s));

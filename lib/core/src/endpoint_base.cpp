@@ -294,6 +294,10 @@ Result<void> EndpointBase::modify(const EndpointChanges& changes) noexcept
         argument.mask |= DAPX_EP_MODIFY_USER_DATA;
         argument.user_data = *changes.user_data;
     }
+    if (changes.min_rnr_timer) {
+        argument.mask |= DAPX_EP_MODIFY_RNR_TIMER;
+        argument.min_rnr_timer = *changes.min_rnr_timer;
+    }
     return detail::command(fd(), argument, "cannot change the endpoint");
 }
 

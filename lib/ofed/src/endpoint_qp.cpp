@@ -140,6 +140,12 @@ int EndpointQp::to_error() noexcept
     return from == IBV_QPS_INIT && error == EBADFD ? EOPNOTSUPP : error;
 }
 
+int EndpointQp::set_rnr_timer(std::uint8_t timer) noexcept
+{
+    auto done = core_->modify({.min_rnr_timer = timer});
+    return done ? 0 : done.error().code();
+}
+
 /// Makes the module a new queue pair: the number changes.
 int EndpointQp::reset() noexcept
 {

@@ -92,7 +92,7 @@ DAPX_VERBS int ibv_modify_xrc_rcv_qp(OfedDomain* domain, std::uint32_t qp_num, i
         return failed(error);
     ibv_qp_attr now{};
     fill_in(now, *info);
-    if (changes_what_is_fixed(from, *attr, attr_mask, now))
+    if (changes_what_is_fixed(IBV_QPT_XRC_RECV, from, *attr, attr_mask, now))
         return failed(EOPNOTSUPP);
     if (to == from)
         return 0;

@@ -54,7 +54,7 @@ int Qp::modify(const ibv_qp_attr& attr, int attr_mask) noexcept
     ibv_qp_init_attr created{};
     if (error == 0)
         query(now, created);
-    if (error == 0 && changes_what_is_fixed(from, attr, attr_mask, now))
+    if (error == 0 && changes_what_is_fixed(qp_base.qp_type, from, attr, attr_mask, now))
         return EOPNOTSUPP;
     if (error == 0 && to == IBV_QPS_RESET)
         error = reset();
@@ -62,6 +62,9 @@ int Qp::modify(const ibv_qp_attr& attr, int attr_mask) noexcept
         error = to_error();
     else if (error == 0 && to != from)
         error = step(step_of(to, attr));
+    if (error == 0 && to == IBV_QPS_RTS && qp_base.qp_type == IBV_QPT_RC &&
+        (attr_mask & IBV_QP_MIN_RNR_TIMER) != 0)
+        error = set_rnr_timer(attr.min_rnr_timer);
     if (error == EBADFD)
         return EINVAL;
     if (error == 0) {

@@ -75,6 +75,8 @@ protected:
     [[nodiscard]] virtual int step(const ::dapx_qp_attr& step) noexcept = 0;
     [[nodiscard]] virtual int reset() noexcept = 0;
     [[nodiscard]] virtual int to_error() noexcept = 0;
+    /// In RTS, of RC.
+    [[nodiscard]] virtual int set_rnr_timer(std::uint8_t /*timer*/) noexcept { return EOPNOTSUPP; }
 
     /// What was set by modify().
     [[nodiscard]] const ibv_qp_attr& attributes() const noexcept { return attributes_; }
@@ -132,6 +134,7 @@ private:
     [[nodiscard]] int step(const ::dapx_qp_attr& step) noexcept override;
     [[nodiscard]] int reset() noexcept override;
     [[nodiscard]] int to_error() noexcept override;
+    [[nodiscard]] int set_rnr_timer(std::uint8_t timer) noexcept override;
 
     [[nodiscard]] bool is_xrc() const noexcept { return qp_base.qp_type == IBV_QPT_XRC_SEND; }
     [[nodiscard]] int post_one(const ibv_send_wr& wr) noexcept;

@@ -103,13 +103,13 @@ int check_step(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int attr_ma
     return EINVAL;
 }
 
-bool changes_what_is_fixed(ibv_qp_state from, const ibv_qp_attr& attr, int attr_mask,
-                           const ibv_qp_attr& now) noexcept
+bool changes_what_is_fixed(ibv_qp_type type, ibv_qp_state from, const ibv_qp_attr& attr,
+                           int attr_mask, const ibv_qp_attr& now) noexcept
 {
     int fixed = 0;
     if (from != IBV_QPS_RESET)
         fixed |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-    if (from != IBV_QPS_RESET && from != IBV_QPS_INIT)
+    if (type != IBV_QPT_RC && from != IBV_QPS_RESET && from != IBV_QPS_INIT)
         fixed |= IBV_QP_MIN_RNR_TIMER;
     const int named = attr_mask & fixed;
     return ((named & IBV_QP_PKEY_INDEX) != 0 && attr.pkey_index != now.pkey_index) ||

@@ -15,7 +15,8 @@ namespace dapx::verbs {
                              int attr_mask) noexcept;
 
 /// Whether @p attr names another value than @p now for what no step from @p from on can change.
-[[nodiscard]] bool changes_what_is_fixed(ibv_qp_state from, const ibv_qp_attr& attr, int attr_mask,
+[[nodiscard]] bool changes_what_is_fixed(ibv_qp_type type, ibv_qp_state from,
+                                         const ibv_qp_attr& attr, int attr_mask,
                                          const ibv_qp_attr& now) noexcept;
 
 /// What a peer is refused by a queue pair that has these rights (IBV_ACCESS_*), and the other way.

@@ -93,6 +93,9 @@ struct EndpointChanges {
     };
     std::optional<RdAtomic> rd_atomic = std::nullopt;
     std::optional<std::uint64_t> user_data = std::nullopt;
+    /// How long the peer waits, at least, if it finds no receive: InfiniBand's code, 0 to 31. Also while
+    /// connected, if nothing else is set. Not XRC, nor iWARP (EOPNOTSUPP).
+    std::optional<std::uint8_t> min_rnr_timer = std::nullopt;
 };
 
 /// One end of a connection: a ring of requests and a state. There is none that is only this: an
