@@ -83,9 +83,9 @@ demo: ## a file, a window and an XRC domain between two RDMA hosts in the virtua
 	@$(run) selftests/demo.sh
 
 .PHONY: vm
-vm: all ## run CMD='...' as root in the virtual machine [KERNEL=6.1|6.12|debug|kcsan, MACHINES=2, TIMEOUT]
+vm: all ## run CMD='...' as root in the virtual machine [KERNEL=6.1|6.12|debug|kcsan|rt, MACHINES=2, TIMEOUT]
 	@$(require) run
-	@test -n "$$DAPX_VM_CMD" || { echo "usage: make vm CMD='...' [KERNEL=6.1|6.12|debug|kcsan] [MACHINES=2]" >&2; exit 2; }
+	@test -n "$$DAPX_VM_CMD" || { echo "usage: make vm CMD='...' [KERNEL=6.1|6.12|debug|kcsan|rt] [MACHINES=2]" >&2; exit 2; }
 	@$(run) $(if $(MACHINES),--machines $(MACHINES)) -- "$$DAPX_VM_CMD"
 
 .PHONY: vm-shell
@@ -96,8 +96,8 @@ vm-shell: all ## a shell in the virtual machine [KERNEL]
 # --- checking ---------------------------------------------------------------------------------------------------
 
 .PHONY: check
-check: ## host unit tests, then everything else on both stock kernels [KERNEL=6.1|6.12|debug|kcsan, TESTS='name ...', V=1]
-	@$(install_missing) build fast run applications check $(if $(filter debug kcsan,$(KERNEL)),debug)
+check: ## host unit tests, then everything else on both stock kernels [KERNEL=6.1|6.12|debug|kcsan|rt, TESTS='name ...', V=1]
+	@$(install_missing) build fast run applications check $(if $(filter debug kcsan rt,$(KERNEL)),debug)
 	@selftests/check $(or $(KERNEL),6.1 6.12)
 
 .PHONY: check-debug
@@ -110,6 +110,7 @@ check-full: packages-for-check ## the same on all kernels with unscaled counts, 
 	@$(install_missing) build fast run applications mpi check debug
 	@DAPX_SCALE=full selftests/check 6.1 6.12 debug
 	@selftests/check kcsan
+	@selftests/check rt
 	@$(MAKE) --no-print-directory mutants
 
 # The later version differs in the changelog only.
