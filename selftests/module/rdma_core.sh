@@ -20,6 +20,8 @@ passes() {
 	gunzip -f "$work"/tests/*.gz
 	# These use libraries of devices that are not here.
 	rm -f "$work"/tests/test_mlx5* "$work"/tests/test_efa* "$work"/tests/test_cuda*
+	# Debian 13's asks sysfs for a device of this name, which the kernel does not know.
+	sed -i 's/def test_get_pkey_index/def left_out_get_pkey_index/' "$work/tests/test_device.py"
 	# shellcheck disable=SC2086  # a list
 	(cd "$work" && PYTHONDONTWRITEBYTECODE=1 timeout 240 "$build/tools/dapx-run" \
 		python3 tests/run_tests.py -v --dev "dapx_$DAPX_DEV" --port 1 $modules) >"$work/said" 2>&1 &&
