@@ -11,22 +11,17 @@ build=$(realpath "${DAPX_BUILD:-build}")
 . "$(dirname "$0")/harness/tap.sh"
 # shellcheck source=selftests/module/harness/machines.sh
 . "$(dirname "$0")/harness/machines.sh"
+# shellcheck source=selftests/module/harness/dat.sh
+. "$(dirname "$0")/harness/dat.sh"
 trap 'rm -rf "$work"' EXIT
 export DAT_OVERRIDE=$work/dat.conf
 
-# dtest's client takes the name of its provider from the server: so both have one.
 provider() { # provider dapx|ofa
 	case $1 in
-	dapx)
-		"$build/tools/dapxctl" dat-conf --library-folder "$build/lib/dat" |
-			sed "s/^dapx-$DAPX_DEV/ia/" >"$DAT_OVERRIDE"
-		;;
+	dapx) ia_registry "$DAPX_DEV" >"$DAT_OVERRIDE" ;;
 	ofa) echo "ia u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"$DAPX_NETDEV 0\" \"\"" >"$DAT_OVERRIDE" ;;
 	esac
 }
-
-# What the programs print when something is wrong. They exit with 0 all the same.
-clean() { ! grep -nE 'FAILED|failed in file|ERR|[Ee]rror|fails: |Warning' "$1" | grep -v 'Checking ASYNC'; }
 
 # both LISTENS OPTION... -- PROGRAM ARGUMENT...: OPTIONs are the client's. LISTENS: what the server prints when it does
 both() {

@@ -10,6 +10,8 @@ cd "$(dirname "$0")/../.." || exit 1
 build=${DAPX_BUILD:-build}
 # shellcheck source=selftests/module/harness/tap.sh
 . selftests/module/harness/tap.sh
+# shellcheck source=selftests/module/harness/dat.sh
+. selftests/module/harness/dat.sh
 server=''
 dat2=/usr/include/dat2/udat.h
 [[ -e $dat2 ]] || dat2=''
@@ -78,9 +80,6 @@ ended() {
 	wait "$server" || { cat "$work/server"; return 1; }
 	server=''
 }
-
-# It exits with 0 whatever happens.
-clean() { ! grep -E 'failed in file|FAIL|Warning|can not continue|fails: |rror' "$1"; }
 
 packaged() {
 	local to=(-s "$DAPX_PEER_IP" -D "dapx-$DAPX_DEV" -n 20000)

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# For scripts that run the programs of dapl2-utils: sourced by them, behind tap.sh.
+# shellcheck shell=bash
+
+# Prints a registry with one name, "ia", for DEVICE. dtest's client takes the name from its server, so both ends have it,
+# each in a registry of its own.
+ia_registry() { # ia_registry DEVICE
+	"$build/tools/dapxctl" dat-conf --library-folder "$build/lib/dat" | sed "s/^dapx-$1/ia/"
+}
+
+# Prints what they say when something is wrong, and is false then. They exit with 0 all the same.
+clean() { # clean FILE...
+	! grep -nE 'FAIL|failed in file|can not continue|fails: |ERR|rror|Warning' "$@" | grep -v 'Checking ASYNC'
+}
