@@ -53,7 +53,7 @@ both() {
 
 # Less than its default, which is some gigabytes.
 dtest_messages() { both "waiting for client" -h "$DAPX_PEER_IP" -- dtest -P ia -b 16384 -B 20; }
-dtest_connections() { both "waiting for client" -h "$DAPX_PEER_IP" -- dtestcm -P ia -c 100; }
+dtest_connections() { in_order both "waiting for client" -h "$DAPX_PEER_IP" -- dtestcm -P ia -c 100; }
 dtest_srq() { both "ready on port" -h "$DAPX_PEER_IP" -- dtestsrq -P ia; }
 
 dapltest_all() {

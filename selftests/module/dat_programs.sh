@@ -164,7 +164,7 @@ result "performance" performance
 result "the server is told to go" leave
 # These clients ask by TCP where to connect to, which within one machine goes by loopback.
 result "dtest" pair "waiting for client" 127.0.0.1 dtest -b 16384 -B 20
-result "dtestcm" pair "waiting for client" 127.0.0.1 dtestcm -c 100
+result "dtestcm" in_order pair "waiting for client" 127.0.0.1 dtestcm -c 100
 result "dtestsrq" pair "ready on port" "$DAPX_PEER_IP" dtestsrq
 result "the example" example
 result "the example of DAT 1.2" example_of_1_2

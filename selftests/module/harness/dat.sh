@@ -13,3 +13,16 @@ ia_registry() { # ia_registry DEVICE
 clean() { # clean FILE...
 	! grep -nE 'FAIL|failed in file|can not continue|fails: |ERR|rror|Warning' "$@" | grep -v 'Checking ASYNC'
 }
+
+# dtestcm's server takes as many events as it has connections for their beginnings, and the next ones for their ends, without
+# a look at what they are. So no end may be told before the beginning of another connection: the CM handles messages in the
+# order in which they come if they come on one CPU.
+in_order() { # in_order COMMAND...
+	local cpus=/sys/devices/virtual/workqueue/cpumask all rc
+	all=$(<"$cpus")
+	echo 1 >"$cpus"
+	"$@"
+	rc=$?
+	echo "$all" >"$cpus"
+	return "$rc"
+}
