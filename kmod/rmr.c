@@ -201,16 +201,15 @@ static int dapx_rmr_check_window(const struct dapx_rmr_bind *cmd, const struct d
 	return 0;
 }
 
-/* Looks up and locks the endpoint, if @rmr can be bound in its request queue. */
-static struct dapx_ep *dapx_rmr_lock_ep(struct dapx_context *ctx, u32 handle,
-					const struct dapx_rmr *rmr)
+/* Locks the endpoint, if @rmr can be bound in its request queue. */
+static int dapx_rmr_lock_ep(struct dapx_ep *ep, const struct dapx_rmr *rmr)
 {
-	struct dapx_ep *ep = dapx_ep_lock(ctx, handle);
 	int ret = 0;
 
-	if (IS_ERR(ep))
-		return ep;
-	if (ep->pd != rmr->pd)
+	mutex_lock(&ep->obj.mutex);
+	if (ep->dead)
+		ret = -ENOENT;
+	else if (ep->pd != rmr->pd)
 		ret = -EINVAL;
 	else if (READ_ONCE(ep->state) != DAPX_EP_CONNECTED &&
 		 READ_ONCE(ep->state) != DAPX_EP_DISCONNECTED)
@@ -218,10 +217,9 @@ static struct dapx_ep *dapx_rmr_lock_ep(struct dapx_context *ctx, u32 handle,
 	/* The endpoint's mutex is held, so that the number can only decrease. */
 	else if (atomic_read(&ep->binds) >= ep->sq.view.depth)
 		ret = -EAGAIN;
-	if (!ret)
-		return ep;
-	dapx_ep_unlock(ep);
-	return ERR_PTR(ret);
+	if (ret)
+		mutex_unlock(&ep->obj.mutex);
+	return ret;
 }
 
 /* Nothing is before the bind and the process wants no event, so it needs no place in the queue. */
@@ -324,27 +322,32 @@ int dapx_cmd_rmr_bind(struct dapx_ucmd *ucmd)
 		if (ret)
 			goto out_mr;
 	}
+	ep = dapx_get_ep(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep)) {
+		ret = PTR_ERR(ep);
+		goto out_mr;
+	}
 	/*
 	 * The memory comes when whoever provides it likes, and other commands on the endpoint
 	 * must not wait for that. So the endpoint is unlocked meanwhile, and checked again.
 	 */
-	ep = dapx_rmr_lock_ep(ucmd->ctx, cmd->ep, rmr);
-	if (mr && !IS_ERR(ep)) {
-		dapx_ep_unlock(ep);
+	ret = dapx_rmr_lock_ep(ep, rmr);
+	if (mr && !ret) {
+		mutex_unlock(&ep->obj.mutex);
 		ret = dapx_window_create(rmr, mr, cmd, &window);
 		if (ret)
-			goto out_mr;
+			goto out_ep;
 		mr = NULL;
-		ep = dapx_rmr_lock_ep(ucmd->ctx, cmd->ep, rmr);
+		ret = dapx_rmr_lock_ep(ep, rmr);
 	}
-	if (IS_ERR(ep)) {
-		ret = PTR_ERR(ep);
-	} else {
+	if (!ret) {
 		ret = dapx_rmr_post_bind(ucmd, ep, rmr, &window);
-		dapx_ep_unlock(ep);
+		mutex_unlock(&ep->obj.mutex);
 	}
 	if (ret)
 		dapx_window_revoke(rmr, &window);
+out_ep:
+	dapx_object_put(&ep->obj);
 out_mr:
 	if (mr)
 		dapx_object_unuse(&mr->obj);
