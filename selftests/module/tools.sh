@@ -429,7 +429,7 @@ perf_memory() {
 
 # What the server does not see lasts longer than its idle time-out.
 perf_unseen() { # perf_unseen OP [OPTION...]
-	"$perf" -d "$DAPX_DEV" -t 3 -s 1k --test latency,bandwidth --op "$1" -j "${@:2}" "$DAPX_PEER_IP" >"$work/j" &&
+	"$perf" -d "$DAPX_DEV" -t 1.5 -s 1k --test latency,bandwidth --op "$1" -j "${@:2}" "$DAPX_PEER_IP" >"$work/j" &&
 		json "all(r['count'] > 0 for r in d['results']) and len(d['results']) == 2" "$work/j"
 }
 
