@@ -78,7 +78,8 @@
  *	dapx_cm_connector()	process (thread)	none
  *	ep->work, ep->deadline, cm->make_ep_work, xrc_qp->work
  *				process (work)	none
- *	dapx_context_teardown()	process (work)	none
+ *	dapx_context_teardown(), dapx_helper_work()
+ *				process (work)	none
  *	mmu_notifier release	process		SRCU read side
  *	dapx_netlink_*_dump()	process		the socket's cb_mutex
  *	dapx_netlink_notify()	any		any
@@ -235,7 +236,8 @@ struct dapx_context {
 	char comm[TASK_COMM_LEN];	/* of the process that opened it */
 	char owner[DAPX_OWNER_SIZE];	/* for 'rdma resource show' */
 	struct work_struct end_work;
-	struct list_head closed_domains;	/* end_work: whose files are let go last */
+	/* objects.xa_lock; read when all objects are gone: whose files are let go last */
+	struct list_head closed_domains;
 	struct completion detached;	/* nothing of it is on its device any more */
 	struct completion ended;
 };
@@ -270,6 +272,7 @@ struct dapx_object {
 #endif
 };
 
+/* Commands and teardown call any of these for several objects of a class at once. */
 struct dapx_object_class {
 	enum dapx_object_type type;
 	size_t size;

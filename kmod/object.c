@@ -304,25 +304,99 @@ void dapx_object_requeue_delayed(struct dapx_object *obj, struct delayed_work *w
 	mod_delayed_work(obj->ctx->user->works, work, delay);
 }
 
-/* For teardown: no command is in flight, and no source is left. */
-void dapx_objects_each(struct dapx_context *ctx, enum dapx_object_type type,
-		       void (*fn)(struct dapx_object *obj))
+/*
+ * A step that the teardown takes with each object of a list. It takes them one after the other,
+ * and so do helpers, works that run on other CPUs, as the step mostly waits for the device or
+ * returns memory.
+ */
+#define DAPX_HELPERS 3U
+#define DAPX_OBJECTS_PER_HELPER 16U
+
+struct dapx_step {
+	struct dapx_context *ctx;
+	struct list_head *list;
+	struct list_head *last;		/* objects.xa_lock: the one that was taken last */
+	struct dapx_object *(*next)(struct dapx_step *step);
+	void (*take)(struct dapx_object *obj);
+};
+
+struct dapx_helper {
+	struct work_struct work;
+	struct dapx_step *step;
+};
+
+static void dapx_step_run(struct dapx_step *step)
 {
 	struct dapx_object *obj;
 
-	list_for_each_entry(obj, &ctx->of_type[type], entry) {
-		fn(obj);
+	while ((obj = step->next(step))) {
+		step->take(obj);
 		cond_resched();
 	}
 }
 
-/* Removes the first object of a list and its handle; the caller gets the xarray's reference. */
-static struct dapx_object *dapx_objects_take(struct dapx_context *ctx, struct list_head *list)
+static void dapx_helper_work(struct work_struct *work)
 {
+	dapx_step_run(container_of(work, struct dapx_helper, work)->step);
+}
+
+/*
+ * Returns when the step is done with all objects. Does not wait for a helper to begin, so that
+ * it ends even if the queue runs no further work.
+ */
+static void dapx_step_with_helpers(struct dapx_step *step)
+{
+	struct dapx_helper helpers[DAPX_HELPERS];
+	unsigned int i, count;
+
+	if (list_empty(step->list))
+		return;
+	count = atomic_read(&step->ctx->num_objects) / DAPX_OBJECTS_PER_HELPER;
+	count = min3(count, num_online_cpus() - 1, DAPX_HELPERS);
+	for (i = 0; i < count; i++) {
+		INIT_WORK_ONSTACK(&helpers[i].work, dapx_helper_work);
+		helpers[i].step = step;
+		queue_work(step->ctx->user->ends, &helpers[i].work);
+	}
+	dapx_step_run(step);
+	for (i = 0; i < count; i++) {
+		cancel_work_sync(&helpers[i].work);
+		destroy_work_on_stack(&helpers[i].work);
+	}
+}
+
+static struct dapx_object *dapx_step_next(struct dapx_step *step)
+{
+	struct dapx_object *obj = NULL;
+
+	xa_lock(&step->ctx->objects);
+	if (!list_is_last(step->last, step->list)) {
+		step->last = step->last->next;
+		obj = list_entry(step->last, struct dapx_object, entry);
+	}
+	xa_unlock(&step->ctx->objects);
+	return obj;
+}
+
+/* For teardown: no command is in flight, and no source is left. */
+void dapx_objects_each(struct dapx_context *ctx, enum dapx_object_type type,
+		       void (*fn)(struct dapx_object *obj))
+{
+	struct list_head *list = &ctx->of_type[type];
+
+	dapx_step_with_helpers(&(struct dapx_step) {
+			       .ctx = ctx, .list = list, .last = list,
+			       .next = dapx_step_next, .take = fn });
+}
+
+/* Removes the first object of a list and its handle; the caller gets the xarray's reference. */
+static struct dapx_object *dapx_objects_take(struct dapx_step *step)
+{
+	struct dapx_context *ctx = step->ctx;
 	struct dapx_object *obj;
 
 	xa_lock(&ctx->objects);
-	obj = list_first_entry_or_null(list, struct dapx_object, entry);
+	obj = list_first_entry_or_null(step->list, struct dapx_object, entry);
 	if (obj) {
 		list_del_init(&obj->entry);
 		__xa_erase(&ctx->objects, obj->handle);
@@ -331,16 +405,18 @@ static struct dapx_object *dapx_objects_take(struct dapx_context *ctx, struct li
 	return obj;
 }
 
+static void dapx_object_destroy(struct dapx_object *obj)
+{
+	dapx_object_uncharge(obj);
+	obj->class->destroy(obj);
+	dapx_object_put(obj);
+}
+
 static void dapx_objects_destroy_list(struct dapx_context *ctx, struct list_head *list)
 {
-	struct dapx_object *obj;
-
-	while ((obj = dapx_objects_take(ctx, list))) {
-		dapx_object_uncharge(obj);
-		obj->class->destroy(obj);
-		dapx_object_put(obj);
-		cond_resched();
-	}
+	dapx_step_with_helpers(&(struct dapx_step) {
+			       .ctx = ctx, .list = list,
+			       .next = dapx_objects_take, .take = dapx_object_destroy });
 }
 
 /* For teardown: destroys all objects of a type, even those that have users. */

@@ -311,8 +311,11 @@ static void dapx_xrcd_destroy(struct dapx_object *obj)
 {
 	struct dapx_xrc_domain *closed = dapx_xrcd_leave(to_dapx_xrcd(obj));
 
-	if (closed)
-		list_add(&closed->closed, &obj->ctx->closed_domains);
+	if (!closed)
+		return;
+	xa_lock(&obj->ctx->objects);
+	list_add(&closed->closed, &obj->ctx->closed_domains);
+	xa_unlock(&obj->ctx->objects);
 }
 
 static int dapx_xrcd_fill(struct dapx_object *obj, struct sk_buff *skb)

@@ -16,6 +16,7 @@
 #include "harness/dice.h"
 #include "harness/fabric.h"
 #include "harness/machine.h"
+#include "harness/resources.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 600
@@ -633,6 +634,37 @@ TEST_F(rmr, endpoint_freed_while_a_bind_waits)
 	FREE(self->b.recv.handle);
 	FREE(self->b.conn.handle);
 	FREE(self->b.pd);
+}
+
+/* Those of a context that ends, several at a time. */
+TEST_F(rmr, closed_with_many_windows)
+{
+	enum { WINDOWS = 200 };
+	unsigned int n = count(5, 200), round, i;
+	char before[512], after[512];
+
+	TH_LOG("%u rounds of %u windows", n, WINDOWS);
+	OK(rdma_resources(before));
+	for (round = 0; round < n; round++) {
+		struct host c;
+		struct ep ea, ec;
+
+		OK(host_set_up(&c, 1));
+		OK(ep_create(&self->a, &ea));
+		OK(ep_create(&c, &ec));
+		OK(connect_cm(&ea, &ec));
+		for (i = 0; i < WINDOWS; i++) {
+			__u32 rmr = test_cmd(rmr_create, c.fd, .pd = c.pd).out_rmr;
+
+			OK(bind_done(&ec, rmr, c.mr, c.mem + i, 4096,
+				     REMOTE_WRITE, NULL));
+		}
+		OK(ep_destroy(&ea));
+		ep_forget(&ec);
+		host_close(&c);
+		OK(rdma_resources(after));
+		ASSERT_STREQ(before, after);
+	}
 }
 
 /* ---- an end is final ---- */
