@@ -121,10 +121,10 @@ struct dapx_cm *dapx_cm_alloc(struct dapx_context *ctx)
 	INIT_WORK(&cm->destroy_work, dapx_cm_destroy_work);
 	INIT_WORK(&cm->make_ep_work, dapx_cm_make_endpoint);
 	dapx_event_source_init(&cm->events, obj, NULL);
-	cm->addr_event.source = &cm->events;
-	cm->route_event.source = &cm->events;
-	cm->request_event.source = &cm->events;
-	cm->gone_event.source = &cm->events;
+	cm->addr_event.node.source = &cm->events;
+	cm->route_event.node.source = &cm->events;
+	cm->request_event.node.source = &cm->events;
+	cm->gone_event.node.source = &cm->events;
 	return cm;
 }
 
@@ -380,7 +380,7 @@ void dapx_cm_leave(struct dapx_cm *cm)
 	dapx_cm_leave_evd(cm);
 }
 
-void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *node,
+void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_stored_event *stored,
 			  enum dapx_cm_state state, u32 what, int error)
 {
 	lockdep_assert_held(&cm->lock);
@@ -388,25 +388,25 @@ void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *node,
 		return;
 	WRITE_ONCE(cm->state, state);
 	WRITE_ONCE(cm->unacked, cm->unacked + 1);
-	node->notify = DAPX_NOTIFY_ALL;
-	node->event = (struct dapx_event) {
+	stored->node.notify = DAPX_NOTIFY_ALL;
+	stored->event = (struct dapx_event) {
 		.type = DAPX_EVENT_CM,
 		.handle = cm->obj.handle,
 		.user_data = cm->obj.user_data,
 		.cm = { .what = what, .error = error },
 	};
-	dapx_evd_post(cm->evd, node);
+	dapx_evd_post(cm->evd, &stored->node);
 }
 
 /* ----------------------------------------------------------------- callbacks */
 
-static void dapx_cm_event(struct dapx_cm *cm, struct dapx_event_node *node,
+static void dapx_cm_event(struct dapx_cm *cm, struct dapx_stored_event *stored,
 			  enum dapx_cm_state state, u32 what, int error)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&cm->lock, flags);
-	dapx_cm_event_locked(cm, node, state, what, error);
+	dapx_cm_event_locked(cm, stored, state, what, error);
 	spin_unlock_irqrestore(&cm->lock, flags);
 }
 
@@ -764,12 +764,12 @@ int dapx_cmd_cm_bind(struct dapx_ucmd *ucmd)
 	return ret;
 }
 
-/* Sets the state of the resolving step, and reports its event by @node. */
+/* Sets the state of the resolving step, and reports its event. */
 static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd, int timeout_ms)
 {
 	struct sockaddr *src = cmd->src.ss_family ? (struct sockaddr *)&cmd->src : NULL;
 	bool addr = cmd->what == DAPX_RESOLVE_ADDR;
-	struct dapx_event_node *node = addr ? &cm->addr_event : &cm->route_event;
+	struct dapx_stored_event *stored = addr ? &cm->addr_event : &cm->route_event;
 	enum dapx_cm_state from;
 	int ret = -EBADFD;
 
@@ -777,7 +777,7 @@ static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd,
 	from = cm->state;
 	if (!cm->id || cm->closing)
 		;
-	else if (READ_ONCE(node->pending))
+	else if (READ_ONCE(stored->node.pending))
 		ret = -EBUSY;	/* the event of an earlier step still waits for room */
 	else if (addr ? from == DAPX_CM_IDLE || from == DAPX_CM_BOUND :
 			from == DAPX_CM_ADDR_READY)
@@ -793,7 +793,7 @@ static int dapx_cm_resolve_step(struct dapx_cm *cm, struct dapx_cm_resolve *cmd,
 	else
 		ret = rdma_resolve_route(cm->id, timeout_ms);
 	if (addr && dapx_cm_no_route(ret)) {
-		dapx_cm_event(cm, node, DAPX_CM_BOUND, DAPX_CM_ADDR_ERROR, ret);
+		dapx_cm_event(cm, stored, DAPX_CM_BOUND, DAPX_CM_ADDR_ERROR, ret);
 		return 0;
 	}
 	if (ret) {

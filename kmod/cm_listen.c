@@ -205,7 +205,7 @@ static void dapx_cm_announce_request(struct dapx_cm *cm)
 	spin_unlock(&listener->lock);
 	if (!told)
 		goto out;
-	cm->request_event.notify = DAPX_NOTIFY_ALL;
+	cm->request_event.node.notify = DAPX_NOTIFY_ALL;
 	cm->request_event.event = (struct dapx_event) {
 		.type = DAPX_EVENT_CONNECT_REQUEST,
 		.handle = listener->obj.handle,
@@ -215,7 +215,7 @@ static void dapx_cm_announce_request(struct dapx_cm *cm)
 			.ep = cm->candidate ? cm->candidate->obj.handle : 0,
 		},
 	};
-	dapx_evd_post(cm->evd, &cm->request_event);
+	dapx_evd_post(cm->evd, &cm->request_event.node);
 out:
 	spin_unlock_irq(&cm->lock);
 }

@@ -93,11 +93,11 @@ void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo)
 	dapx_object_queue_work(&ep->obj, &ep->work);
 }
 
-static void dapx_ep_fill_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what,
+static void dapx_ep_fill_event(struct dapx_ep *ep, struct dapx_stored_event *stored, u32 what,
 			       int error)
 {
-	node->notify = DAPX_NOTIFY_ALL;
-	node->event = (struct dapx_event) {
+	stored->node.notify = DAPX_NOTIFY_ALL;
+	stored->event = (struct dapx_event) {
 		.type = DAPX_EVENT_CONNECTION,
 		.handle = ep->obj.handle,
 		.user_data = ep->obj.user_data,
@@ -105,13 +105,13 @@ static void dapx_ep_fill_event(struct dapx_ep *ep, struct dapx_event_node *node,
 	};
 }
 
-void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error)
+void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_stored_event *stored, u32 what, int error)
 {
 	lockdep_assert_held(&ep->lock);
 	if (ep->dead || !ep->connect_evd)
 		return;
-	dapx_ep_fill_event(ep, node, what, error);
-	dapx_evd_post(ep->connect_evd, node);
+	dapx_ep_fill_event(ep, stored, what, error);
+	dapx_evd_post(ep->connect_evd, &stored->node);
 }
 
 /*
@@ -154,7 +154,7 @@ void dapx_ep_post_end(struct dapx_ep *ep)
 
 	spin_lock_irqsave(&ep->lock, flags);
 	if (ep->end_pending && !ep->dead && ep->connect_evd)
-		dapx_evd_post(ep->connect_evd, &ep->end);
+		dapx_evd_post(ep->connect_evd, &ep->end.node);
 	WRITE_ONCE(ep->end_pending, false);
 	dapx_ep_post_timewait_exit(ep);
 	spin_unlock_irqrestore(&ep->lock, flags);
@@ -420,10 +420,10 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	dapx_queue_init_events(&ep->rq, obj);
 	dapx_event_source_init(&ep->connection_events, obj, NULL);
 	dapx_event_source_init(&ep->async_events, obj, NULL);
-	ep->outcome.source = &ep->connection_events;
-	ep->end.source = &ep->connection_events;
-	ep->timewait_exit.source = &ep->connection_events;
-	ep->async.source = &ep->connection_events;
+	ep->outcome.node.source = &ep->connection_events;
+	ep->end.node.source = &ep->connection_events;
+	ep->timewait_exit.node.source = &ep->connection_events;
+	ep->async.node.source = &ep->connection_events;
 
 	ep->transport = attr->flags & DAPX_EP_XRC ? &dapx_xrc_transport : &dapx_rc_transport;
 	rings = dapx_ep_make_rings(ep, attr);
@@ -532,7 +532,7 @@ static int dapx_ep_use_objects(struct dapx_ep *ep, const struct dapx_ep_create *
 	if (!ret)
 		ret = dapx_ep_use_evd(ep, cmd->async_evd, &ep->async_evd);
 	if (ep->async_evd)
-		ep->async.source = &ep->async_events;
+		ep->async.node.source = &ep->async_events;
 	if (!ret && cmd->xrcd)
 		ret = dapx_ep_use_xrcd(ep, cmd->xrcd);
 	if (ret)

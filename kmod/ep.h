@@ -207,10 +207,10 @@ struct dapx_ep {
 	struct delayed_work deadline;
 	struct dapx_event_source connection_events;
 	struct dapx_event_source async_events;
-	struct dapx_event_node outcome;	/* of the set-up */
-	struct dapx_event_node end;	/* of the connection */
-	struct dapx_event_node timewait_exit;
-	struct dapx_event_node async;
+	struct dapx_stored_event outcome;	/* of the set-up */
+	struct dapx_stored_event end;	/* of the connection */
+	struct dapx_stored_event timewait_exit;
+	struct dapx_stored_event async;
 };
 
 /* The rings of an endpoint, with the queues that read them. */
@@ -240,7 +240,7 @@ void dapx_ep_unlock(struct dapx_ep *ep);
 void dapx_ep_set_state(struct dapx_ep *ep, enum dapx_ep_state state);
 void dapx_ep_update_modes(struct dapx_ep *ep);
 void dapx_ep_queue(struct dapx_ep *ep, enum dapx_ep_todo todo);
-void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_event_node *node, u32 what, int error);
+void dapx_ep_post_event(struct dapx_ep *ep, struct dapx_stored_event *stored, u32 what, int error);
 void dapx_ep_end(struct dapx_ep *ep, u32 what, int error);
 void dapx_ep_post_end(struct dapx_ep *ep);
 void dapx_ep_timewait_exit(struct dapx_ep *ep);
@@ -333,10 +333,10 @@ struct dapx_cm {
 	wait_queue_head_t acked;
 	struct work_struct destroy_work;
 	struct dapx_event_source events;
-	struct dapx_event_node addr_event;
-	struct dapx_event_node route_event;
-	struct dapx_event_node request_event;
-	struct dapx_event_node gone_event;
+	struct dapx_stored_event addr_event;
+	struct dapx_stored_event route_event;
+	struct dapx_stored_event request_event;
+	struct dapx_stored_event gone_event;
 };
 
 extern const struct dapx_object_class dapx_cm_class;
@@ -359,7 +359,7 @@ void dapx_cm_cancel_destroy(struct dapx_cm *cm);
 int dapx_cm_timeout_ms(u64 deadline);
 bool dapx_cm_no_route(int error);
 bool dapx_addr_valid(const struct __kernel_sockaddr_storage *addr);
-void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_event_node *node,
+void dapx_cm_event_locked(struct dapx_cm *cm, struct dapx_stored_event *stored,
 			  enum dapx_cm_state state, u32 what, int error);
 void dapx_cm_leave(struct dapx_cm *cm);
 

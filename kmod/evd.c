@@ -22,6 +22,7 @@ void dapx_event_source_init(struct dapx_event_source *source, struct dapx_object
 			    void (*gone)(struct dapx_event_node *node))
 {
 	source->owner = owner;
+	source->build = NULL;
 	source->gone = gone;
 	source->first = NULL;
 	source->last = &source->first;
@@ -50,7 +51,6 @@ static void dapx_evd_update_flags(struct dapx_evd *evd)
 
 static void dapx_evd_node_gone(struct dapx_event_node *node)
 {
-	node->again = 0;
 	WRITE_ONCE(node->pending, false);
 	if (node->source->gone)
 		node->source->gone(node);
@@ -110,13 +110,21 @@ static void dapx_evd_delist(struct dapx_event_node *node)
 
 static void dapx_evd_put(struct dapx_evd *evd, struct dapx_event_node *node)
 {
-	memcpy(dapx_ring_entry(&evd->view, evd->tail), &node->event, sizeof(node->event));
+	struct dapx_event *event = dapx_ring_entry(&evd->view, evd->tail);
+	struct dapx_stored_event *stored = NULL;
+
+	if (node->source->build) {
+		node->source->build(node, event);
+	} else {
+		stored = container_of(node, struct dapx_stored_event, node);
+		*event = stored->event;
+	}
 	evd->tail++;
 	dapx_evd_mark(evd, node->notify);
 	/* Release: the entry is there before the index says so. */
 	smp_store_release(evd->view.tail, evd->tail);
-	if (node->again) {
-		node->again--;
+	if (stored && stored->again) {
+		stored->again--;
 		dapx_evd_enlist(evd, node);
 	} else {
 		dapx_evd_node_gone(node);
@@ -265,25 +273,25 @@ void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node)
 }
 
 /*
- * Delivers an asynchronous event. If the node is still waiting for room, the same event is
- * delivered as often as it happened. Another event, which is a later state of the same thing,
- * replaces those that wait.
+ * Delivers an asynchronous event. If it is still waiting for room, it is delivered as often as
+ * it happened. Another event, which is a later state of the same thing, replaces those that
+ * wait.
  */
-void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
+void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_stored_event *stored,
 			 const struct dapx_event *event)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	if (node->pending && !memcmp(&node->event, event, sizeof(*event))) {
-		node->again++;
+	if (stored->node.pending && !memcmp(&stored->event, event, sizeof(*event))) {
+		stored->again++;
 		WRITE_ONCE(evd->events, evd->events + 1);
 		dapx_evd_signal(evd, DAPX_NOTIFY_ALL);
 	} else {
-		node->again = 0;
-		node->event = *event;
-		node->notify = DAPX_NOTIFY_ALL;
-		dapx_evd_post_locked(evd, node);
+		stored->again = 0;
+		stored->event = *event;
+		stored->node.notify = DAPX_NOTIFY_ALL;
+		dapx_evd_post_locked(evd, &stored->node);
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	dapx_evd_wake(evd);
@@ -468,7 +476,7 @@ static int dapx_evd_init_ports(struct dapx_evd *evd)
 	if (!evd->ports)
 		return -ENOMEM;
 	for (i = 0; i < ports; i++)
-		evd->ports[i].source = &evd->own;
+		evd->ports[i].node.source = &evd->own;
 	return 0;
 }
 
@@ -496,7 +504,7 @@ int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
 	INIT_LIST_HEAD(&evd->backlog);
 	init_waitqueue_head(&evd->wait);
 	dapx_event_source_init(&evd->own, obj, NULL);
-	evd->removed.source = &evd->own;
+	evd->removed.node.source = &evd->own;
 	evd->obj.user_data = cmd->user_data;
 	ret = cmd->flags & DAPX_EVD_ASYNC ? dapx_evd_init_ports(evd) : 0;
 	if (ret)
@@ -793,9 +801,11 @@ out:
 int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 {
 	struct dapx_evd_post *cmd = ucmd->cmd;
-	struct dapx_event_node node = {
-		.source = &(struct dapx_event_source) {},
-		.notify = DAPX_NOTIFY_ALL,
+	struct dapx_stored_event stored = {
+		.node = {
+			.source = &(struct dapx_event_source) {},
+			.notify = DAPX_NOTIFY_ALL,
+		},
 		.event = {
 			.type = DAPX_EVENT_SOFTWARE,
 			.software.data = { cmd->data[0], cmd->data[1] },
@@ -812,7 +822,7 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 	evd = dapx_get_evd(ucmd->ctx, cmd->evd);
 	if (IS_ERR(evd))
 		return PTR_ERR(evd);
-	node.event.user_data = evd->obj.user_data;
+	stored.event.user_data = evd->obj.user_data;
 
 	/* Waiting events come first. */
 	spin_lock_irqsave(&evd->lock, flags);
@@ -824,8 +834,8 @@ int dapx_cmd_evd_post(struct dapx_ucmd *ucmd)
 	} else if (!list_empty(&evd->backlog) || !dapx_evd_has_room(evd)) {
 		ret = -EAGAIN;
 	} else {
-		dapx_evd_put(evd, &node);
-		dapx_evd_signal(evd, node.notify);
+		dapx_evd_put(evd, &stored.node);
+		dapx_evd_signal(evd, DAPX_NOTIFY_ALL);
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (!ret)

@@ -89,7 +89,7 @@ enum dapx_status dapx_post_status(int error)
 
 static void dapx_slot_free(struct dapx_slot *slot)
 {
-	struct dapx_queue *q = slot->q;
+	struct dapx_queue *q = dapx_slot_queue(slot);
 
 	atomic_inc(&q->slots_freed);
 	/*
@@ -132,23 +132,47 @@ static void dapx_slot_stray(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /* Called before the request is posted, as its completion may come before the post returns. */
-void dapx_slot_post(struct dapx_slot *slot)
+void dapx_slot_post(struct dapx_queue *q, struct dapx_slot *slot)
 {
-	WRITE_ONCE(slot->cqe.done, slot->q->ops->done);
-	atomic_inc(&slot->q->outstanding);
+	WRITE_ONCE(slot->cqe.done, q->ops->done);
+	atomic_inc(&q->outstanding);
 }
 
 /* The post failed. */
-void dapx_slot_unpost(struct dapx_slot *slot)
+void dapx_slot_unpost(struct dapx_queue *q, struct dapx_slot *slot)
 {
 	WRITE_ONCE(slot->cqe.done, dapx_slot_stray);
-	atomic_dec(&slot->q->outstanding);
+	atomic_dec(&q->outstanding);
 }
 
 /* The first call of ops->done(). The completions of a queue pair are handled one by one. */
 void dapx_slot_returned(struct dapx_slot *slot)
 {
 	WRITE_ONCE(slot->cqe.done, dapx_slot_stray);
+}
+
+/* Builds the event of a slot or a barrier. The process may write to @event meanwhile. */
+static void dapx_completion_build(const struct dapx_event_node *node, struct dapx_event *event)
+{
+	const struct dapx_object *owner = node->source->owner;
+	const struct dapx_srq_slot *slot = NULL;
+
+	if (node->flags & DAPX_COMPLETION_SRQ)
+		slot = container_of(node, struct dapx_srq_slot, slot.node);
+	event->type = DAPX_EVENT_COMPLETION;
+	event->handle = owner->handle;
+	event->user_data = READ_ONCE(owner->user_data);
+	event->completion.wr_id = node->wr_id;
+	event->completion.status = node->status;
+	event->completion.opcode = node->opcode;
+	event->completion.byte_len = node->byte_len;
+	event->completion.imm_data = node->imm_data;
+	event->completion.flags = node->flags;
+	event->completion.srq = slot ? slot->q->obj->handle : 0;
+	event->completion.qp_num = slot ? slot->qp_num : 0;
+	event->completion.__reserved0 = 0;
+	/* What the union has beyond a completion. */
+	event->__reserved[5] = 0;
 }
 
 static void dapx_barrier_gone(struct dapx_event_node *node)
@@ -170,7 +194,9 @@ void dapx_queue_init_events(struct dapx_queue *q, struct dapx_object *obj)
 	hrtimer_setup(&q->busy_timer, dapx_queue_busy_deferred, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	dapx_event_source_init(&q->events, obj, dapx_slot_gone);
+	q->events.build = dapx_completion_build;
 	dapx_event_source_init(&q->barrier_events, obj, dapx_barrier_gone);
+	q->barrier_events.build = dapx_completion_build;
 }
 
 /* What waits for room in @evd, the queue's; NULL: it has none. */
@@ -182,6 +208,11 @@ void dapx_queue_drop_events(struct dapx_queue *q, struct dapx_evd *evd)
 	dapx_evd_drop(evd, &q->barrier_events);
 }
 
+static struct dapx_slot *dapx_queue_slot(struct dapx_queue *q, u32 i)
+{
+	return q->ops->srq ? &q->srq_slots[i].slot : &q->slots[i];
+}
+
 /* @q->view is set. */
 int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void *owner,
 		    u32 max_sge, u32 max_inline)
@@ -189,7 +220,7 @@ int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void
 	u32 depth = q->view.depth, i;
 
 	/* Each power of two of them is a power of two of bytes, as the allocator has them. */
-	BUILD_BUG_ON(sizeof(struct dapx_slot) > 128);
+	BUILD_BUG_ON(sizeof(struct dapx_slot) > 64);
 	q->ops = ops;
 	q->owner = owner;
 	init_llist_head(&q->free);
@@ -198,7 +229,8 @@ int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void
 	q->busy_until = clamp(depth / 4, 1, ops->busy_until);
 	q->max_sge = max_sge;
 	q->max_inline = max_inline;
-	q->slots = kvcalloc(depth, sizeof(*q->slots), GFP_KERNEL_ACCOUNT);
+	q->slots = kvcalloc(depth, ops->srq ? sizeof(*q->srq_slots) : sizeof(*q->slots),
+			    GFP_KERNEL_ACCOUNT);
 	q->sges = kcalloc(max_t(u32, max_sge, 1), sizeof(*q->sges), GFP_KERNEL_ACCOUNT);
 	q->copy = kmalloc(q->view.stride, GFP_KERNEL_ACCOUNT);
 	if (!q->slots || !q->sges || !q->copy)
@@ -211,11 +243,11 @@ int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void
 			goto err;
 	}
 	for (i = 0; i < depth; i++) {
-		struct dapx_slot *slot = &q->slots[i];
+		struct dapx_slot *slot = dapx_queue_slot(q, i);
 
 		slot->cqe.done = dapx_slot_stray;
-		slot->q = q;
-		slot->node.source = &q->events;
+		if (ops->srq)
+			to_dapx_srq_slot(slot)->q = q;
 		llist_add(&slot->free, &q->free);
 	}
 	q->head = dapx_initial_index;
@@ -248,7 +280,7 @@ void dapx_queue_reset(struct dapx_queue *q)
 	spin_lock_bh(&q->lock);
 	init_llist_head(&q->free);
 	for (i = 0; i < q->num_slots; i++)
-		llist_add(&q->slots[i].free, &q->free);
+		llist_add(&dapx_queue_slot(q, i)->free, &q->free);
 	WRITE_ONCE(q->head, READ_ONCE(*q->view.tail));
 	/* Release, as in dapx_queue_take(). */
 	smp_store_release(q->view.head, q->head);
@@ -360,12 +392,7 @@ do {						\
 int dapx_queue_exchange(struct dapx_queue *q, struct dapx_queue *with)
 {
 	struct dapx_ring_view view;
-	u32 i;
 
-	for (i = 0; i < with->num_slots; i++) {
-		with->slots[i].q = q;
-		with->slots[i].node.source = &q->events;
-	}
 	spin_lock_bh(&q->lock);
 	if (!dapx_queue_is_unused_locked(q)) {
 		spin_unlock_bh(&q->lock);
@@ -459,11 +486,11 @@ enum dapx_notify dapx_queue_notify(struct dapx_queue *q, bool quiet, enum dapx_n
  */
 void dapx_queue_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status)
 {
-	slot->node.event.completion.status = status;
+	slot->node.status = status;
 	if (status != DAPX_STATUS_SUCCESS)
 		slot->node.notify = DAPX_NOTIFY_ALL;
-	trace_dapx_complete(slot->node.source->owner, &slot->node.event);
-	if (evd && (slot->signaled || status != DAPX_STATUS_SUCCESS))
+	trace_dapx_complete(&slot->node);
+	if (evd && (slot->node.signaled || status != DAPX_STATUS_SUCCESS))
 		dapx_evd_post(evd, &slot->node);
 	else
 		dapx_slot_free(slot);
@@ -480,10 +507,11 @@ static enum dapx_status dapx_queue_copy(struct dapx_queue *q, struct dapx_slot *
 	 */
 	memcpy(q->copy, dapx_ring_entry(&q->view, q->head), q->view.stride);
 	barrier();
+	slot->node.source = &q->events;
 	q->ops->prepare(q, slot);
 	if (q->mode != DAPX_QUEUE_FLUSH)
 		status = q->ops->post(q, slot);
-	trace_dapx_post(q->obj, q->head, slot->node.event.completion.wr_id, status);
+	trace_dapx_post(q->obj, q->head, slot->node.wr_id, status);
 	WRITE_ONCE(q->head, q->head + 1);
 	WRITE_ONCE(q->taken, q->taken + 1);
 	/* Release: the copy is complete before the process may reuse the entry. */
@@ -502,7 +530,7 @@ static void dapx_queue_take(struct dapx_queue *q, struct dapx_slot *slot)
 		return;
 	}
 	/* It completes after the requests before it. */
-	slot->node.event.completion.status = status;
+	slot->node.status = status;
 	q->faulty = slot;
 	q->faulted = true;
 	q->mode = DAPX_QUEUE_FLUSH;
@@ -625,7 +653,7 @@ static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
 					q->faulty = NULL;
 					fault = true;
 					dapx_queue_complete(slot, q->ops->evd(q),
-							    slot->node.event.completion.status);
+							    slot->node.status);
 				}
 			}
 			if (q->head == tail || taken == DAPX_RUN_BATCH)
@@ -828,12 +856,12 @@ static void dapx_queue_pass_barrier(struct dapx_queue *q, struct dapx_barrier *b
 	list_del(&barrier->entry);
 	WRITE_ONCE(q->num_barriers, q->num_barriers - 1);
 	q->passing = false;
-	barrier->node.event.completion.status = status;
+	barrier->node.status = status;
 	if (status != DAPX_STATUS_SUCCESS)
 		barrier->node.notify = DAPX_NOTIFY_ALL;
-	trace_dapx_complete(q->obj, &barrier->node.event);
+	trace_dapx_complete(&barrier->node);
 	evd = q->ops->evd(q);
-	if (evd && (barrier->signaled || status != DAPX_STATUS_SUCCESS))
+	if (evd && (barrier->node.signaled || status != DAPX_STATUS_SUCCESS))
 		dapx_evd_post(evd, &barrier->node);
 	else
 		barrier->release(barrier);

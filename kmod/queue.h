@@ -73,23 +73,40 @@ enum dapx_notify {
 /* The owner of events. All its waiting events wait at one EVD, whose lock protects the list. */
 struct dapx_event_source {
 	struct dapx_object *owner;
+	/* builds the event of a completion, in the ring; NULL: the source has stored events */
+	void (*build)(const struct dapx_event_node *node, struct dapx_event *event);
 	/* optional; called with evd->lock held when a node entered the ring, or was dropped */
 	void (*gone)(struct dapx_event_node *node);
 	struct dapx_event_node *first, **last;	/* waiting, in the order of the EVD's backlog */
 };
 
 /*
- * An event, with the memory in which it waits for room. Everything that can be reported has a
- * node of its own, so no event is ever lost.
+ * The memory in which an event waits for room. Everything that can be reported has a node of its
+ * own, so no event is ever lost. As each entry of a ring has one, the node says of a completion
+ * what is needed to build its event. Any other event is stored beside its node.
  */
 struct dapx_event_node {
 	struct list_head entry;		/* evd->backlog */
 	struct dapx_event_node *next;	/* next waiting event of the source */
 	struct dapx_event_source *source;
-	struct dapx_event event;
 	bool pending;			/* evd->lock; false: reusable; may be read without it */
 	u8 notify;			/* enum dapx_notify */
-	u32 again;			/* evd->lock; times that it happened once more meanwhile */
+
+	/* Of a completion. */
+	bool signaled;			/* its success is an event */
+	u8 opcode;
+	u8 status;
+	u8 flags;			/* enum dapx_completion_flags */
+	u32 byte_len;
+	u32 imm_data;
+	u64 wr_id;
+};
+
+/* Any event but a completion. */
+struct dapx_stored_event {
+	struct dapx_event_node node;
+	struct dapx_event event;
+	u32 again;			/* evd->lock; times that it happened while it waited */
 };
 
 /* A source that delivers events only when fetch() is called. */
@@ -122,8 +139,8 @@ struct dapx_evd {
 	bool eventfd_once;		/* one signal for each arming; else for each event */
 	bool solicited_only;		/* so it was when the process armed it last */
 	struct dapx_event_source own;
-	struct dapx_event_node removed;
-	struct dapx_event_node *ports;	/* of each port; NULL without DAPX_EVD_ASYNC */
+	struct dapx_stored_event removed;
+	struct dapx_stored_event *ports;	/* of each port; NULL without DAPX_EVD_ASYNC */
 	struct list_head async_entry;	/* dev->async_evds, if it has @ports */
 };
 
@@ -131,7 +148,7 @@ extern const struct dapx_object_class dapx_evd_class;
 void dapx_event_source_init(struct dapx_event_source *source, struct dapx_object *owner,
 			    void (*gone)(struct dapx_event_node *node));
 void dapx_evd_post(struct dapx_evd *evd, struct dapx_event_node *node);
-void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_event_node *node,
+void dapx_evd_post_async(struct dapx_evd *evd, struct dapx_stored_event *stored,
 			 const struct dapx_event *event);
 void dapx_evd_expect(struct dapx_evd *evd);
 void dapx_evd_drop(struct dapx_evd *evd, struct dapx_event_source *source);
@@ -157,23 +174,29 @@ struct dapx_queue;
 /* A work request that is at the device, or whose event waits in an EVD's backlog. */
 struct dapx_slot {
 	struct ib_cqe cqe;
-	struct dapx_event_node node;
-	struct dapx_queue *q;
 	union {
-		struct llist_node free;		/* while the slot is free */
-		bool signaled;			/* while a request has it */
+		struct dapx_event_node node;
+		struct llist_node free;
 	};
+};
+
+/* The slot of an SRQ's receive, whose event may be an endpoint's. */
+struct dapx_srq_slot {
+	struct dapx_slot slot;
+	struct dapx_queue *q;
+	u32 qp_num;			/* XRC: from which the message came */
 };
 
 /* The operations in which send queues, receive queues and SRQs differ. */
 struct dapx_queue_ops {
+	bool srq;		/* slots are struct dapx_srq_slot */
 	bool hold_is_busy;	/* in mode HOLD the ring needs no doorbell */
 	bool fault_at_once;	/* report a fault before work at the device completes */
 	bool defers_busy;		/* BUSY may stay set after the last completion */
 	u32 busy_from;		/* in flight: no doorbell is needed from this number on ... */
 	u32 busy_until;		/* ... until fewer than this are; both lower in a small ring */
 	enum dapx_queue_mode (*mode)(struct dapx_queue *q);
-	/* fill in the event from the entry's copy */
+	/* fill in the slot's node from the entry's copy */
 	void (*prepare)(struct dapx_queue *q, struct dapx_slot *slot);
 	/* validate the entry's copy and hand it to the device */
 	enum dapx_status (*post)(struct dapx_queue *q, struct dapx_slot *slot);
@@ -202,7 +225,6 @@ struct dapx_barrier {
 	void (*release)(struct dapx_barrier *barrier);
 	struct list_head entry;		/* q->barriers */
 	u32 index;			/* of the entry before which it stands */
-	bool signaled;
 	struct dapx_event_node node;
 };
 
@@ -243,7 +265,10 @@ struct dapx_queue {
 	u32 num_barriers;
 	bool passing;			/* a thread has claimed the first barrier */
 	struct llist_head free;
-	struct dapx_slot *slots;
+	union {
+		struct dapx_slot *slots;
+		struct dapx_srq_slot *srq_slots;	/* ops->srq */
+	};
 	u32 num_slots;
 	u32 max_sge;
 	u32 max_inline;
@@ -252,6 +277,18 @@ struct dapx_queue {
 	u8 *inline_data;		/* max_inline bytes for each slot */
 	u64 inline_dma;
 };
+
+static inline struct dapx_srq_slot *to_dapx_srq_slot(struct dapx_slot *slot)
+{
+	return container_of(slot, struct dapx_srq_slot, slot);
+}
+
+/* The queue of a slot that a request has. */
+static inline struct dapx_queue *dapx_slot_queue(struct dapx_slot *slot)
+{
+	return slot->node.flags & DAPX_COMPLETION_SRQ ? to_dapx_srq_slot(slot)->q :
+	       container_of(slot->node.source, struct dapx_queue, events);
+}
 
 void dapx_queue_init_events(struct dapx_queue *q, struct dapx_object *obj);
 void dapx_queue_drop_events(struct dapx_queue *q, struct dapx_evd *evd);
@@ -276,8 +313,8 @@ void dapx_queue_drop_barriers(struct dapx_queue *q);
 bool dapx_queue_idle(struct dapx_queue *q);
 bool dapx_queue_is_flushed(struct dapx_queue *q);
 struct dapx_slot *dapx_queue_pull(struct dapx_queue *q, enum dapx_status *status, u32 *left);
-void dapx_slot_post(struct dapx_slot *slot);
-void dapx_slot_unpost(struct dapx_slot *slot);
+void dapx_slot_post(struct dapx_queue *q, struct dapx_slot *slot);
+void dapx_slot_unpost(struct dapx_queue *q, struct dapx_slot *slot);
 void dapx_slot_returned(struct dapx_slot *slot);
 enum dapx_notify dapx_queue_notify(struct dapx_queue *q, bool quiet, enum dapx_notify usual);
 void dapx_queue_complete(struct dapx_slot *slot, struct dapx_evd *evd, enum dapx_status status);

@@ -15,15 +15,13 @@ void dapx_recv_prepare(struct dapx_queue *q, struct dapx_slot *slot)
 {
 	const struct dapx_recv_wr *in = q->copy;
 
-	slot->signaled = true;
 	slot->node.notify = dapx_queue_notify(q, in->flags & DAPX_RECV_QUIET, DAPX_NOTIFY_ALL);
-	slot->node.source = &q->events;
-	slot->node.event = (struct dapx_event) {
-		.type = DAPX_EVENT_COMPLETION,
-		.handle = q->obj->handle,
-		.user_data = q->obj->user_data,
-		.completion = { .wr_id = in->wr_id, .opcode = DAPX_OP_RECV },
-	};
+	slot->node.signaled = true;
+	slot->node.opcode = DAPX_OP_RECV;
+	slot->node.flags = q->ops->srq ? DAPX_COMPLETION_SRQ : 0;
+	slot->node.byte_len = 0;
+	slot->node.imm_data = 0;
+	slot->node.wr_id = in->wr_id;
 }
 
 /* Builds the device's work request from the copy of an entry. */
@@ -53,18 +51,17 @@ enum dapx_status dapx_recv_build(struct dapx_queue *q, struct dapx_pd *pd,
 void dapx_recv_complete(struct dapx_ep *ep, struct dapx_slot *slot, const struct ib_wc *wc)
 {
 	enum dapx_status status = dapx_wc_status(wc->status);
-	struct dapx_event *event = &slot->node.event;
 
 	if (status == DAPX_STATUS_SUCCESS) {
 		WRITE_ONCE(ep->received_at, jiffies | 1);
 		WRITE_ONCE(ep->received, ep->received + 1);
-		event->completion.byte_len = wc->byte_len;
+		slot->node.byte_len = wc->byte_len;
 		if (wc->wc_flags & IB_WC_WITH_IMM) {
-			event->completion.flags |= DAPX_COMPLETION_IMM;
-			event->completion.imm_data = (__force u32)wc->ex.imm_data;
+			slot->node.flags |= DAPX_COMPLETION_IMM;
+			slot->node.imm_data = (__force u32)wc->ex.imm_data;
 		}
 		if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)
-			event->completion.opcode = DAPX_OP_RECV_RDMA_IMM;
+			slot->node.opcode = DAPX_OP_RECV_RDMA_IMM;
 		/*
 		 * If the difference matters, dapx_ep_fetch() wakes those who wait for solicited
 		 * events.
@@ -109,18 +106,18 @@ static enum dapx_status dapx_recv_post(struct dapx_queue *q, struct dapx_slot *s
 	status = dapx_recv_build(q, ep->pd, slot, &wr);
 	if (status != DAPX_STATUS_SUCCESS)
 		return status;
-	dapx_slot_post(slot);
+	dapx_slot_post(q, slot);
 	ret = ib_post_recv(ep->qp, &wr, NULL);
 	if (!ret)
 		return DAPX_STATUS_SUCCESS;
-	dapx_slot_unpost(slot);
+	dapx_slot_unpost(q, slot);
 	return dapx_post_status(ret);
 }
 
 static void dapx_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
-	struct dapx_queue *q = slot->q;
+	struct dapx_queue *q = dapx_slot_queue(slot);
 	struct dapx_ep *ep = q->owner;
 
 	dapx_slot_returned(slot);

@@ -250,16 +250,12 @@ static int dapx_rmr_queue_bind(struct dapx_ucmd *ucmd, struct dapx_ep *ep, struc
 	bind->window = *window;
 	bind->barrier.complete = dapx_bind_complete;
 	bind->barrier.release = dapx_bind_release;
-	bind->barrier.signaled = cmd->flags & DAPX_BIND_SIGNALED;
 	bind->barrier.node.source = &ep->sq.barrier_events;
 	bind->barrier.node.notify =
 		dapx_queue_notify(&ep->sq, cmd->flags & DAPX_BIND_QUIET, DAPX_NOTIFY_WAITERS);
-	bind->barrier.node.event = (struct dapx_event) {
-		.type = DAPX_EVENT_COMPLETION,
-		.handle = ep->obj.handle,
-		.user_data = ep->obj.user_data,
-		.completion = { .wr_id = cmd->wr_id, .opcode = DAPX_OP_RMR_BIND },
-	};
+	bind->barrier.node.signaled = cmd->flags & DAPX_BIND_SIGNALED;
+	bind->barrier.node.opcode = DAPX_OP_RMR_BIND;
+	bind->barrier.node.wr_id = cmd->wr_id;
 
 	/* With the mutex the RMR is not freed between the answer and the bind. */
 	mutex_lock_nested(&rmr->obj.mutex, SINGLE_DEPTH_NESTING);

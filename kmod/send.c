@@ -49,15 +49,14 @@ void dapx_send_prepare(struct dapx_queue *q, struct dapx_slot *slot)
 {
 	const struct dapx_send_wr *in = q->copy;
 
-	slot->signaled = in->flags & DAPX_SEND_SIGNALED;
 	slot->node.notify =
 		dapx_queue_notify(q, in->flags & DAPX_SEND_QUIET, DAPX_NOTIFY_WAITERS);
-	slot->node.event = (struct dapx_event) {
-		.type = DAPX_EVENT_COMPLETION,
-		.handle = q->obj->handle,
-		.user_data = q->obj->user_data,
-		.completion = { .wr_id = in->wr_id, .opcode = in->opcode },
-	};
+	slot->node.signaled = in->flags & DAPX_SEND_SIGNALED;
+	slot->node.opcode = in->opcode;
+	slot->node.flags = 0;
+	slot->node.byte_len = 0;
+	slot->node.imm_data = 0;
+	slot->node.wr_id = in->wr_id;
 }
 
 /*
@@ -74,7 +73,7 @@ static enum dapx_status dapx_send_inline(struct dapx_queue *q, struct dapx_slot 
 	if (!op->inlinable || in->num_sge || in->inline_len > q->max_inline)
 		return DAPX_STATUS_LOCAL_OPERATION;
 	*num_sge = 0;
-	slot->node.event.completion.byte_len = in->inline_len;
+	slot->node.byte_len = in->inline_len;
 	if (!in->inline_len)
 		return DAPX_STATUS_SUCCESS;
 	memcpy(q->inline_data + offset, in + 1, in->inline_len);
@@ -113,7 +112,7 @@ static enum dapx_status dapx_send_segments(struct dapx_queue *q, struct dapx_slo
 	 * A request transfers everything or fails. Devices differ in the length that they
 	 * report here.
 	 */
-	slot->node.event.completion.byte_len = length;
+	slot->node.byte_len = length;
 	return DAPX_STATUS_SUCCESS;
 }
 
@@ -170,11 +169,11 @@ static enum dapx_status dapx_send_post(struct dapx_queue *q, struct dapx_slot *s
 		out.atomic.swap = in->swap;
 	}
 
-	dapx_slot_post(slot);
+	dapx_slot_post(q, slot);
 	ret = ib_post_send(ep->qp, &out.wr, NULL);
 	if (!ret)
 		return DAPX_STATUS_SUCCESS;
-	dapx_slot_unpost(slot);
+	dapx_slot_unpost(q, slot);
 	return dapx_post_status(ret);
 }
 
@@ -182,7 +181,7 @@ static void dapx_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
 	enum dapx_status status = dapx_wc_status(wc->status);
-	struct dapx_queue *q = slot->q;
+	struct dapx_queue *q = dapx_slot_queue(slot);
 	struct dapx_ep *ep = q->owner;
 
 	dapx_slot_returned(slot);

@@ -15,7 +15,7 @@
 #define DAPX_SRQ_ENTRIES_OFF DAPX_RING_CONTROL_SIZE
 
 /* Called in any context, also while the SRQ is being freed. */
-void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what, int error)
+void dapx_srq_async(struct dapx_srq *srq, struct dapx_stored_event *stored, u32 what, int error)
 {
 	struct dapx_event event = {
 		.type = DAPX_EVENT_ASYNC,
@@ -27,7 +27,7 @@ void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what
 
 	spin_lock_irqsave(&srq->async_lock, flags);
 	if (srq->async_evd)
-		dapx_evd_post_async(srq->async_evd, node, &event);
+		dapx_evd_post_async(srq->async_evd, stored, &event);
 	spin_unlock_irqrestore(&srq->async_lock, flags);
 }
 
@@ -52,7 +52,7 @@ static void dapx_srq_work(struct work_struct *work)
 enum dapx_status dapx_srq_refuse(struct dapx_srq *srq, struct dapx_slot *slot,
 				 enum dapx_status status)
 {
-	srq->bad_wr_id = slot->node.event.completion.wr_id;
+	srq->bad_wr_id = slot->node.wr_id;
 	srq->bad_receive = status == DAPX_STATUS_LOCAL_PROTECTION ? -EACCES : -EINVAL;
 	srq->rq.corrupt = true;
 	return status;
@@ -84,13 +84,11 @@ static enum dapx_status dapx_srq_post(struct dapx_queue *q, struct dapx_slot *sl
 	status = dapx_recv_build(q, srq->pd, slot, &wr);
 	if (status != DAPX_STATUS_SUCCESS)
 		return dapx_srq_refuse(srq, slot, status);
-	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
-	slot->node.event.completion.srq = q->obj->handle;
-	dapx_slot_post(slot);
+	dapx_slot_post(q, slot);
 	ret = ib_post_srq_recv(srq->ibsrq, &wr, NULL);
 	if (!ret)
 		return DAPX_STATUS_SUCCESS;
-	dapx_slot_unpost(slot);
+	dapx_slot_unpost(q, slot);
 	return dapx_post_status(ret);
 }
 
@@ -111,13 +109,11 @@ static void dapx_srq_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct dapx_slot *slot = container_of(wc->wr_cqe, struct dapx_slot, cqe);
 	struct dapx_ep *ep = cq->cq_context;	/* wc->qp may be destroyed */
-	struct dapx_queue *q = slot->q;
+	struct dapx_queue *q = dapx_slot_queue(slot);
 	struct dapx_srq *srq = q->owner;
 
 	dapx_slot_returned(slot);
 	slot->node.source = &ep->rq.events;
-	slot->node.event.handle = ep->obj.handle;
-	slot->node.event.user_data = ep->obj.user_data;
 	dapx_recv_complete(ep, slot, wc);
 	dapx_queue_retire(q);
 	if (READ_ONCE(srq->counts))
@@ -130,6 +126,7 @@ static struct dapx_evd *dapx_srq_no_evd(struct dapx_queue *q)
 }
 
 static const struct dapx_queue_ops dapx_srq_ops = {
+	.srq = true,
 	.busy_from = DAPX_RECV_BUSY_FROM,
 	.busy_until = DAPX_RECV_BUSY_UNTIL,
 	.mode = dapx_srq_mode,
@@ -299,8 +296,8 @@ int dapx_cmd_srq_create(struct dapx_ucmd *ucmd)
 	spin_lock_init(&srq->async_lock);
 	dapx_queue_init_events(&srq->rq, obj);
 	dapx_event_source_init(&srq->async_events, obj, NULL);
-	srq->limit_event.source = &srq->async_events;
-	srq->error_event.source = &srq->async_events;
+	srq->limit_event.node.source = &srq->async_events;
+	srq->error_event.node.source = &srq->async_events;
 	srq->obj.user_data = cmd->user_data;
 	ret = dapx_srq_use_objects(srq, cmd);
 	if (!ret)

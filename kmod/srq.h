@@ -26,8 +26,8 @@ struct dapx_srq {
 	u32 limit;			/* 0: none, or the event was raised */
 	bool counts;			/* the module raises it, not the device */
 	struct dapx_event_source async_events;
-	struct dapx_event_node limit_event;
-	struct dapx_event_node error_event;
+	struct dapx_stored_event limit_event;
+	struct dapx_stored_event error_event;
 
 	/* XRC */
 	struct dapx_xrcd *xrcd;		/* NULL: plain */
@@ -39,7 +39,7 @@ struct dapx_srq {
 };
 
 extern const struct dapx_object_class dapx_srq_class;
-void dapx_srq_async(struct dapx_srq *srq, struct dapx_event_node *node, u32 what, int error);
+void dapx_srq_async(struct dapx_srq *srq, struct dapx_stored_event *stored, u32 what, int error);
 enum dapx_status dapx_srq_refuse(struct dapx_srq *srq, struct dapx_slot *slot,
 				 enum dapx_status status);
 void dapx_srq_fault(struct dapx_queue *q);

@@ -7,7 +7,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "dapx_private.h"
+#include "queue.h"
 
 TRACE_EVENT(dapx_post,
 	TP_PROTO(const struct dapx_object *obj, u32 index, u64 wr_id, u32 status),
@@ -29,8 +29,8 @@ TRACE_EVENT(dapx_post,
 );
 
 TRACE_EVENT(dapx_complete,
-	TP_PROTO(const struct dapx_object *obj, const struct dapx_event *event),
-	TP_ARGS(obj, event),
+	TP_PROTO(const struct dapx_event_node *node),
+	TP_ARGS(node),
 	TP_STRUCT__entry(
 		__field(u32, handle)
 		__field(u32, opcode)
@@ -39,11 +39,11 @@ TRACE_EVENT(dapx_complete,
 		__field(u32, byte_len)
 	),
 	TP_fast_assign(
-		__entry->handle = obj->handle;
-		__entry->opcode = event->completion.opcode;
-		__entry->wr_id = event->completion.wr_id;
-		__entry->status = event->completion.status;
-		__entry->byte_len = event->completion.byte_len;
+		__entry->handle = node->source->owner->handle;
+		__entry->opcode = node->opcode;
+		__entry->wr_id = node->wr_id;
+		__entry->status = node->status;
+		__entry->byte_len = node->byte_len;
 	),
 	TP_printk("handle=%u opcode=%u wr_id=%llu status=%u byte_len=%u",
 		  __entry->handle, __entry->opcode, __entry->wr_id, __entry->status,

@@ -130,20 +130,19 @@ static void dapx_xrc_complete(struct dapx_xrc_responder *resp, void *queue, void
 			      const struct dapx_xrc_arrival *arrival)
 {
 	struct dapx_slot *slot = receive;
-	struct dapx_event *event = &slot->node.event;
 
-	event->completion.flags |= DAPX_COMPLETION_XRC;
-	event->completion.qp_num = dapx_xrc_qp_of(resp)->qp_num;
+	to_dapx_srq_slot(slot)->qp_num = dapx_xrc_qp_of(resp)->qp_num;
+	slot->node.flags |= DAPX_COMPLETION_XRC;
 	if (!arrival->solicited && slot->node.notify == DAPX_NOTIFY_ALL)
 		slot->node.notify = DAPX_NOTIFY_ANY;
 	if (arrival->status == DAPX_STATUS_SUCCESS) {
-		event->completion.byte_len = arrival->length;
+		slot->node.byte_len = arrival->length;
 		if (arrival->opcode != DAPX_OP_SEND) {
-			event->completion.flags |= DAPX_COMPLETION_IMM;
-			event->completion.imm_data = arrival->imm;
+			slot->node.flags |= DAPX_COMPLETION_IMM;
+			slot->node.imm_data = arrival->imm;
 		}
 		if (arrival->opcode == DAPX_OP_RDMA_WRITE_IMM)
-			event->completion.opcode = DAPX_OP_RECV_RDMA_IMM;
+			slot->node.opcode = DAPX_OP_RECV_RDMA_IMM;
 	}
 	dapx_srq_complete(queue, slot, arrival->status);
 }

@@ -61,9 +61,9 @@ struct dapx_xrc_registration {
 	struct dapx_evd *evd;		/* NULL: none */
 	struct list_head entry;		/* qp->registrations */
 	struct dapx_event_source events;
-	struct dapx_event_node established;
-	struct dapx_event_node disconnected;
-	struct dapx_event_node error;
+	struct dapx_stored_event established;
+	struct dapx_stored_event disconnected;
+	struct dapx_stored_event error;
 	bool notified_end;
 };
 

@@ -156,9 +156,9 @@ static struct dapx_xrc_registration *dapx_xrc_registration_create(struct dapx_co
 	reg = to_dapx_xrc_registration(obj);
 	INIT_LIST_HEAD(&reg->entry);
 	dapx_event_source_init(&reg->events, obj, NULL);
-	reg->established.source = &reg->events;
-	reg->disconnected.source = &reg->events;
-	reg->error.source = &reg->events;
+	reg->established.node.source = &reg->events;
+	reg->disconnected.node.source = &reg->events;
+	reg->error.node.source = &reg->events;
 	reg->obj.user_data = user_data;
 	xrcd = dapx_use_xrcd(ctx, xrcd_handle);
 	if (IS_ERR(xrcd)) {

@@ -176,7 +176,7 @@ static void dapx_xrc_send_done(struct dapx_xrc_requester *req, struct dapx_xrc_m
 
 	sender->ended++;
 	if (status == DAPX_STATUS_SUCCESS)
-		slot->node.event.completion.byte_len = msg->total;
+		slot->node.byte_len = msg->total;
 	dapx_queue_complete(slot, ep->sq.ops->evd(&ep->sq), status);
 	if (status != DAPX_STATUS_SUCCESS && status != DAPX_STATUS_FLUSHED)
 		dapx_ep_fail(ep);

@@ -13,7 +13,7 @@
 
 static struct dapx_recv_wr *dapx_srq_copy_of(struct dapx_srq *srq, struct dapx_slot *slot)
 {
-	return srq->copies + (slot - srq->rq.slots) * srq->rq.view.stride;
+	return srq->copies + (to_dapx_srq_slot(slot) - srq->rq.srq_slots) * srq->rq.view.stride;
 }
 
 /* Receives leave the ring only when the engine takes one. */
@@ -36,8 +36,6 @@ static enum dapx_status dapx_srq_xrc_post(struct dapx_queue *q, struct dapx_slot
 	for (i = 0; i < in->num_sge; i++)
 		if (!dapx_mr_copyable(q->obj->ctx, srq->pd, &sge[i], true))
 			return dapx_srq_refuse(srq, slot, DAPX_STATUS_LOCAL_PROTECTION);
-	slot->node.event.completion.flags = DAPX_COMPLETION_SRQ;
-	slot->node.event.completion.srq = q->obj->handle;
 	memcpy(dapx_srq_copy_of(srq, slot), in, sizeof(*in) + in->num_sge * sizeof(*sge));
 	return DAPX_STATUS_SUCCESS;
 }
@@ -50,6 +48,7 @@ static struct dapx_evd *dapx_srq_xrc_evd(struct dapx_queue *q)
 }
 
 const struct dapx_queue_ops dapx_srq_xrc_ops = {
+	.srq = true,
 	.hold_is_busy = true,
 	.busy_from = 1,
 	.busy_until = 1,
