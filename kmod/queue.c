@@ -225,6 +225,7 @@ int dapx_queue_init(struct dapx_queue *q, const struct dapx_queue_ops *ops, void
 	q->owner = owner;
 	init_llist_head(&q->free);
 	q->num_slots = depth;
+	q->device_depth = ops->device_depth ? ops->device_depth(depth) : depth;
 	q->busy_from = clamp(depth / 2, 1, ops->busy_from);
 	q->busy_until = clamp(depth / 4, 1, ops->busy_until);
 	q->max_sge = max_sge;
@@ -409,6 +410,7 @@ int dapx_queue_exchange(struct dapx_queue *q, struct dapx_queue *with)
 	swap(q->free, with->free);
 	swap(q->slots, with->slots);
 	swap(q->num_slots, with->num_slots);
+	swap(q->device_depth, with->device_depth);
 	swap(q->max_sge, with->max_sge);
 	swap(q->max_inline, with->max_inline);
 	swap(q->sges, with->sges);
@@ -656,7 +658,8 @@ static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
 							    slot->node.status);
 				}
 			}
-			if (q->head == tail || taken == DAPX_RUN_BATCH)
+			if (q->head == tail || taken == DAPX_RUN_BATCH ||
+			    atomic_read(&q->outstanding) >= q->device_depth)
 				break;
 			slot = dapx_slot_get(q);
 			if (!slot)

@@ -195,6 +195,8 @@ struct dapx_queue_ops {
 	bool defers_busy;		/* BUSY may stay set after the last completion */
 	u32 busy_from;		/* in flight: no doorbell is needed from this number on ... */
 	u32 busy_until;		/* ... until fewer than this are; both lower in a small ring */
+	/* how many of a ring's requests the device has at most; NULL: all */
+	u32 (*device_depth)(u32 depth);
 	enum dapx_queue_mode (*mode)(struct dapx_queue *q);
 	/* fill in the slot's node from the entry's copy */
 	void (*prepare)(struct dapx_queue *q, struct dapx_slot *slot);
@@ -270,6 +272,7 @@ struct dapx_queue {
 		struct dapx_srq_slot *srq_slots;	/* ops->srq */
 	};
 	u32 num_slots;
+	u32 device_depth;		/* so many requests are at the device at most */
 	u32 max_sge;
 	u32 max_inline;
 	struct ib_sge *sges;

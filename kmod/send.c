@@ -213,10 +213,21 @@ struct dapx_evd *dapx_send_evd(struct dapx_queue *q)
 	return READ_ONCE(ep->dead) ? NULL : ep->request_evd;
 }
 
+/*
+ * rxe keeps one entry of a queue free, and rounds up to powers of two: a queue of 64 has the
+ * memory of 128 there, and so has its CQ. So the last request of a ring waits until one of those
+ * at the device is done. Receives cannot wait: as many messages may come at once.
+ */
+static u32 dapx_send_device_depth(u32 depth)
+{
+	return depth < 16 ? depth : depth - 1;
+}
+
 static const struct dapx_queue_ops dapx_send_ops = {
 	.defers_busy = true,
 	.busy_from = 4,
 	.busy_until = 1,
+	.device_depth = dapx_send_device_depth,
 	.mode = dapx_send_mode,
 	.prepare = dapx_send_prepare,
 	.post = dapx_send_post,
@@ -233,7 +244,7 @@ static void dapx_rc_qp_params(const struct dapx_ep *ep, const struct dapx_ep_att
 			      const struct dapx_srq *srq, struct dapx_qp_params *params)
 {
 	params->srq = srq ? srq->ibsrq : NULL;
-	params->send_depth = attr->send_depth;
+	params->send_depth = dapx_send_device_depth(attr->send_depth);
 	params->recv_depth = srq ? srq->rq.num_slots : attr->recv_depth;
 	params->max_send_sge = max_t(u32, attr->max_send_sge, 1);
 	params->max_recv_sge = srq ? 0 : attr->max_recv_sge;
