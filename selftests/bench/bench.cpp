@@ -291,7 +291,17 @@ double kernel_memory()
         words >> name >> kilobytes;
         bytes[name] = kilobytes * 1024;
     }
-    return bytes["MemTotal:"] - bytes["MemFree:"] - bytes["AnonPages:"] - bytes["Cached:"] -
+    // Free pages that a CPU keeps for itself are not in MemFree: "    count: 63".
+    double kept = 0;
+    std::ifstream zones("/proc/zoneinfo");
+    for (std::string line; std::getline(zones, line);) {
+        std::istringstream words(line);
+        std::string name;
+        double pages = 0;
+        if (words >> name >> pages && name == "count:")
+            kept += pages * static_cast<double>(getpagesize());
+    }
+    return bytes["MemTotal:"] - bytes["MemFree:"] - kept - bytes["AnonPages:"] - bytes["Cached:"] -
            bytes["Buffers:"];
 }
 
