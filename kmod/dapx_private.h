@@ -20,6 +20,7 @@
  *	mmap_lock (in mmap; of the following, only the rings' xa_lock is taken below it)
  *	context->sem		read: a command; write: teardown
  *	  mr->obj.mutex		making an MR usable for XRC
+ *	  evd->obj.mutex	one resize at a time
  *	  mmap_lock (page faults of user copies and of registration)
  *	  ep->obj.mutex		commands on one endpoint
  *	    rmr->obj.mutex	the window that an RMR is bound to
@@ -33,7 +34,6 @@
  *	dev->xrc_lock (mutex)	domains of files, dev->xrc_pd, dev->xrc_pool; above none of
  *				these
  *	dev->async_lock (mutex)	EVDs that receive the ports' events
- *	evd->resize (mutex)	one resize at a time
  *	ep->recv_cq_lock	(bh) fetching receives; above the following
  *	ep->lock		(irq) endpoint state, ep->cm
  *	cm->lock		(irq) CM id state, lists of requests; a request's above its

@@ -497,7 +497,6 @@ int dapx_cmd_evd_create(struct dapx_ucmd *ucmd)
 	if (IS_ERR(obj))
 		return PTR_ERR(obj);
 	evd = to_dapx_evd(obj);
-	mutex_init(&evd->resize);
 	mutex_init(&evd->lazy_lock);
 	INIT_LIST_HEAD(&evd->lazy);
 	spin_lock_init(&evd->lock);
@@ -706,7 +705,7 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 	evd = dapx_get_evd(ucmd->ctx, cmd->evd);
 	if (IS_ERR(evd))
 		return PTR_ERR(evd);
-	mutex_lock(&evd->resize);
+	mutex_lock(&evd->obj.mutex);
 	ret = dapx_evd_ring_create(ucmd->ctx, cmd->depth, &ring, &view, &cmd->out_ring);
 	if (ret)
 		goto out;
@@ -759,7 +758,7 @@ int dapx_cmd_evd_resize(struct dapx_ucmd *ucmd)
 out_ring:
 	dapx_ring_destroy(ring);
 out:
-	mutex_unlock(&evd->resize);
+	mutex_unlock(&evd->obj.mutex);
 	dapx_object_put(&evd->obj);
 	return ret;
 }

@@ -117,7 +117,6 @@ struct dapx_lazy_source {
 
 struct dapx_evd {
 	struct dapx_object obj;
-	struct mutex resize;		/* one at a time */
 	spinlock_t lock;		/* all below but the wait queue */
 	struct dapx_ring *ring;
 	struct dapx_ring_view view;
