@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <rdma_netlink.hpp>
 #include <sched.h>
 #include <sstream>
 #include <sys/ioctl.h>
@@ -202,7 +203,7 @@ void Controller::kill_client(unsigned objects) const
 {
     kill_and_reap(client_.pid);
     while (device_objects(client_.device) > objects)
-        usleep(1000);
+        usleep(100);
 }
 
 void Controller::kill_server() const
@@ -307,19 +308,10 @@ double kernel_memory()
 
 unsigned device_objects(const std::string& device)
 {
-    // "1: rxe0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0 srq 0"
-    FILE* pipe = popen(("rdma resource show " + device).c_str(), "r");
-    char line[512] = "";
-    if (pipe == nullptr || fgets(line, sizeof(line), pipe) == nullptr || pclose(pipe) != 0)
-        die("rdma resource show %s failed", device.c_str());
-    unsigned objects = 0;
-    for (const char* kind : {" qp ", " mr "}) {
-        const char* found = std::strstr(line, kind);
-        if (found == nullptr)
-            die("cannot make out 'rdma resource show %s': %s", device.c_str(), line);
-        objects += static_cast<unsigned>(std::atoi(found + 4));
-    }
-    return objects;
+    const auto objects = dapx::detail::count_rdma_objects(device, {"qp", "mr"});
+    if (!objects)
+        die("%s: %s", device.c_str(), objects.error().error_code().message().c_str());
+    return static_cast<unsigned>(*objects);
 }
 
 std::uint64_t link_bytes()

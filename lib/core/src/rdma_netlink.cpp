@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "rdma_netlink.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <functional>
 #include <memory>
@@ -91,6 +92,20 @@ Result<std::uint32_t> device_index(const std::string& name)
     return *index;
 }
 
+/// One entry of a device's summary: adds how many there are if it is of one of @p kinds.
+void count_entry(::nlattr* entry, std::initializer_list<std::string_view> kinds,
+                 std::uint64_t& objects)
+{
+    Attributes attributes{};
+    if (::nla_parse_nested(attributes, RDMA_NLDEV_ATTR_MAX - 1, entry, nullptr) < 0)
+        return;
+    const ::nlattr* kind = attributes[RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME];
+    const ::nlattr* number = attributes[RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR];
+    if (kind != nullptr && number != nullptr &&
+        std::ranges::find(kinds, ::nla_get_string(kind)) != kinds.end())
+        objects += ::nla_get_u64(number);
+}
+
 } // namespace
 
 Result<void> new_rdma_link(const std::string& name, const std::string& type,
@@ -136,6 +151,28 @@ Result<std::string> software_driver(const std::string& name)
     if (driver == RDMA_DRIVER_SIW)
         return "siw";
     return "";
+}
+
+Result<std::uint64_t> count_rdma_objects(const std::string& device,
+                                         std::initializer_list<std::string_view> kinds)
+{
+    const auto index = device_index(device);
+    if (!index)
+        return std::unexpected(index.error());
+    const Message message = request(RDMA_NLDEV_CMD_RES_GET, 0);
+    if (!message || ::nla_put_u32(message.get(), RDMA_NLDEV_ATTR_DEV_INDEX, *index) < 0)
+        return std::unexpected(failed(ENOMEM));
+    std::uint64_t objects = 0;
+    const auto asked = query(message, [&](Attributes& attributes) {
+        ::nlattr* summary = attributes[RDMA_NLDEV_ATTR_RES_SUMMARY];
+        ::nlattr* entry = nullptr;
+        int left = 0;
+        if (summary != nullptr)
+            nla_for_each_nested(entry, summary, left) count_entry(entry, kinds, objects);
+    });
+    if (!asked)
+        return std::unexpected(asked.error());
+    return objects;
 }
 
 Result<bool> rdma_devices_shared()

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// RDMA netlink, as rdma(8) speaks it: devices of software drivers, and whose RDMA devices are. The tools are linked with
-// this, too.
+// RDMA netlink, as rdma(8) speaks it: devices of software drivers, whose RDMA devices are, and what they have. The tools
+// and the benchmark are linked with this, too.
 #pragma once
 
 #include <dapx/error.hpp>
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace dapx::detail {
 
@@ -23,6 +25,11 @@ namespace dapx::detail {
 /// there, or the one of a network card, and its node_desc can be written (rdma-ndd does).
 /// Errors: as delete_rdma_link().
 [[nodiscard]] Result<std::string> software_driver(const std::string& name);
+
+/// How many objects of @p kinds ("qp", "mr"), as rdma(8) calls them, a device has.
+/// Errors: as delete_rdma_link().
+[[nodiscard]] Result<std::uint64_t>
+count_rdma_objects(const std::string& device, std::initializer_list<std::string_view> kinds);
 
 /// Whether all network namespaces see all RDMA devices, or each its own ("exclusive").
 /// Errors: as new_rdma_link().
