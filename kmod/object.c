@@ -347,6 +347,7 @@ static void dapx_helper_work(struct work_struct *work)
 static void dapx_step_with_helpers(struct dapx_step *step)
 {
 	struct dapx_helper helpers[DAPX_HELPERS];
+	unsigned int cpu = raw_smp_processor_id();
 	unsigned int i, count;
 
 	if (list_empty(step->list))
@@ -356,7 +357,11 @@ static void dapx_step_with_helpers(struct dapx_step *step)
 	for (i = 0; i < count; i++) {
 		INIT_WORK_ONSTACK(&helpers[i].work, dapx_helper_work);
 		helpers[i].step = step;
-		queue_work(step->ctx->user->ends, &helpers[i].work);
+		/* Left to itself, the work stays on CPUs that share a cache with this one. */
+		cpu = cpumask_next(cpu, cpu_online_mask);
+		if (cpu >= nr_cpu_ids)
+			cpu = cpumask_first(cpu_online_mask);
+		queue_work_on(cpu, step->ctx->user->ends, &helpers[i].work);
 	}
 	dapx_step_run(step);
 	for (i = 0; i < count; i++) {
