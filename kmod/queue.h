@@ -22,6 +22,7 @@ struct dapx_ring {
 	struct dapx_context *ctx;
 	u32 id;				/* in ctx->rings; 0: can no longer be mapped */
 	unsigned int num_pages;
+	bool mapped;			/* @va is a mapping of @pages */
 	void *va;
 	struct page *pages[];
 };

@@ -26,12 +26,43 @@ static void dapx_ring_release(struct kref *kref)
 	struct dapx_ring *ring = container_of(kref, struct dapx_ring, kref);
 	unsigned int i;
 
-	if (ring->va)
+	if (ring->mapped)
 		vunmap(ring->va);
 	/* Mappings have their own references to the pages. */
 	for (i = 0; i < ring->num_pages; i++)
 		__free_page(ring->pages[i]);
 	kfree(ring);
+}
+
+/* Pages in a row need no mapping, which takes longer to make and to end than all else of a ring. */
+static bool dapx_ring_alloc_row(struct dapx_ring *ring, unsigned int num_pages)
+{
+	void *va;
+
+	if (num_pages > 1U << PAGE_ALLOC_COSTLY_ORDER)
+		return false;
+	va = alloc_pages_exact((size_t)num_pages << PAGE_SHIFT,
+			       GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY);
+	if (!va)
+		return false;
+	ring->va = va;
+	for (; ring->num_pages < num_pages; va += PAGE_SIZE)
+		ring->pages[ring->num_pages++] = virt_to_page(va);
+	return true;
+}
+
+static bool dapx_ring_alloc_mapped(struct dapx_ring *ring, unsigned int num_pages)
+{
+	while (ring->num_pages < num_pages) {
+		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+
+		if (!page)
+			return false;
+		ring->pages[ring->num_pages++] = page;
+	}
+	ring->va = vmap(ring->pages, num_pages, VM_MAP, PAGE_KERNEL);
+	ring->mapped = ring->va;
+	return ring->mapped;
 }
 
 /* Allocates pages itself, since the memory of vmalloc_user() is not charged to a memory cgroup. */
@@ -46,15 +77,7 @@ struct dapx_ring *dapx_ring_create(struct dapx_context *ctx, size_t size)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&ring->kref);
 	ring->ctx = ctx;
-	while (ring->num_pages < num_pages) {
-		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-
-		if (!page)
-			goto err_put;
-		ring->pages[ring->num_pages++] = page;
-	}
-	ring->va = vmap(ring->pages, num_pages, VM_MAP, PAGE_KERNEL);
-	if (!ring->va)
+	if (!dapx_ring_alloc_row(ring, num_pages) && !dapx_ring_alloc_mapped(ring, num_pages))
 		goto err_put;
 	ret = xa_alloc_cyclic(&ctx->rings, &ring->id, ring, xa_limit_31b, &ctx->next_ring,
 			      GFP_KERNEL_ACCOUNT);
