@@ -168,6 +168,7 @@ void dapx_device_detach(struct dapx_context *ctx);
 struct ib_device *dapx_device_hold(const struct dapx_context *ctx);
 void dapx_device_unhold(void);
 void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long received_at);
+bool dapx_device_drops(const struct dapx_device *dev);
 unsigned long dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp);
 void dapx_device_wait_silent(const struct dapx_device *dev, unsigned long silence);
 u64 dapx_device_caps(const struct dapx_device *dev);

@@ -259,11 +259,19 @@ void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long re
 }
 
 /*
- * Called before a queue pair is destroyed, once it is in error and its CM id is gone. rxe hands a
- * packet to the queue pair's task, and then reads the queue pair once more. By then the task may
- * have put the packet's reference, which may be the last one. So the queue pair takes no packets
- * from here on, and after a grace period none is left in that path. Returns what
- * dapx_device_wait_silent() waits for.
+ * How a queue pair ends: the device drops what it has, in RESET, or flushes it in error. RESET is
+ * the shorter way where dapx_device_silence_qp() has to take it in any case.
+ */
+bool dapx_device_drops(const struct dapx_device *dev)
+{
+	return dev->driver->late_packets && !DAPX_RXE_SILENT_IN_ERROR;
+}
+
+/*
+ * Called before a queue pair is destroyed. rxe hands a packet to the queue pair's task, and then
+ * reads the queue pair once more. By then the task may have put the packet's reference, which may
+ * be the last one. So the queue pair takes no packets from here on, and after a grace period none
+ * is left in that path. Returns what dapx_device_wait_silent() waits for.
  */
 unsigned long dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp)
 {
@@ -271,7 +279,7 @@ unsigned long dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp
 
 	if (!dev->driver->late_packets)
 		return 0;
-	if (!DAPX_RXE_SILENT_IN_ERROR)
+	if (dapx_device_drops(dev))
 		ib_modify_qp(qp, &attr, IB_QP_STATE);
 	return get_state_synchronize_rcu();
 }

@@ -599,7 +599,7 @@ err:
 
 /*
  * Steps 1 and 2 of the teardown, and the beginning of step 4: from here on the endpoint takes
- * no work, and the device flushes what it has.
+ * no work, and the device drops or flushes what it has.
  */
 static void dapx_ep_stop(struct dapx_object *obj)
 {
@@ -623,7 +623,7 @@ static void dapx_ep_stop(struct dapx_object *obj)
 	cancel_delayed_work_sync(&ep->deadline);
 	dapx_ep_update_modes(ep);
 	dapx_queue_quiesce(&ep->sq);
-	dapx_ep_qp_to_error(ep);
+	dapx_ep_qp_stop(ep);
 }
 
 static int dapx_ep_outstanding(struct dapx_ep *ep)
@@ -679,9 +679,9 @@ static void dapx_ep_settle(struct dapx_object *obj)
 		dapx_cm_cancel_destroy(ep->cm);
 	}
 
-	/* 4.: nothing is left at the device */
+	/* 4.: nothing is left at the device, which may have dropped it in step 2 */
 	trace_dapx_teardown(&ep->obj, "drain");
-	if (ep->qp) {
+	if (ep->qp && !dapx_device_drops(obj->ctx->dev)) {
 		dapx_ep_drain(ep);
 		/* Endpoints that settle together share the grace period that this begins. */
 		ep->silence = dapx_device_silence_qp(obj->ctx->dev, ep->qp);

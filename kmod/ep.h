@@ -173,7 +173,7 @@ struct dapx_ep {
 	struct ib_cq *recv_cq;		/* DAPX_EP_SOLICITED */
 	struct irq_work cq_irq_work;
 	enum ib_qp_state qp_state;
-	unsigned long silence;		/* of @qp; valid with @settled */
+	unsigned long silence;		/* of @qp; of a stopped endpoint, or of a settled one */
 	bool silent_error;		/* qp_mutex; dapx_ep_check_qp_error() found it in error */
 	spinlock_t recv_cq_lock;	/* polling it */
 	struct dapx_lazy_source lazy;	/* of recv_evd */
@@ -261,6 +261,7 @@ void dapx_ep_destroy_qp(struct dapx_ep *ep);
 void dapx_ep_unmap_inline(struct dapx_ep *ep, struct dapx_queue *sq);
 int dapx_ep_qp_modify(struct dapx_ep *ep, struct ib_qp_attr *attr, int mask);
 void dapx_ep_qp_to_error(struct dapx_ep *ep);
+void dapx_ep_qp_stop(struct dapx_ep *ep);
 void dapx_ep_check_qp_error(struct dapx_pd_member *member);
 
 DAPX_OBJECT_ACCESSORS(ep, DAPX_OBJECT_EP);

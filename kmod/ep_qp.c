@@ -218,6 +218,21 @@ void dapx_ep_qp_to_error(struct dapx_ep *ep)
 	mutex_unlock(&ep->qp_mutex);
 }
 
+/*
+ * For teardown: the device drops what it has, or begins to flush it. Also a queue pair in RESET
+ * counts as one in error, as nobody may move it anywhere else.
+ */
+void dapx_ep_qp_stop(struct dapx_ep *ep)
+{
+	mutex_lock(&ep->qp_mutex);
+	if (ep->qp && dapx_device_drops(ep->obj.ctx->dev)) {
+		ep->silence = dapx_device_silence_qp(ep->obj.ctx->dev, ep->qp);
+		WRITE_ONCE(ep->qp_state, IB_QPS_ERR);
+	}
+	mutex_unlock(&ep->qp_mutex);
+	dapx_ep_qp_to_error(ep);
+}
+
 /* For devices that raise no event once a peer's request has moved the queue pair to error. */
 void dapx_ep_check_qp_error(struct dapx_pd_member *member)
 {

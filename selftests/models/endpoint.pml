@@ -69,6 +69,8 @@ bool qp_there;
 bool cq_there;
 bool qp_error;		/* qp_state is IB_QPS_ERR */
 bool qp_failed;		/* the device put it in error by itself */
+bool drops;		/* the device drops what it has, instead of flushing it, when it ends ... */
+bool dropped;		/* ... and has done it */
 bool handler_runs;	/* a completion or an event of it is being handled */
 
 /* Its CM id. */
@@ -243,6 +245,31 @@ inline dapx_ep_qp_to_error()
 		:: else
 		fi
 	}
+}
+
+/* dapx_device_drops(): there are devices of either kind */
+inline dapx_ep_qp_stop()
+{
+	d_step {
+		ep_touch;
+		if
+		:: qp_there && drops ->
+			dropped = true;
+			i = 0;
+			do
+			:: i < REQUESTS ->
+				if
+				:: req[i] == DEVICE -> req[i] = DISCARDED
+				:: else
+				fi;
+				i++
+			:: else -> break
+			od;
+			i = 0
+		:: else
+		fi
+	}
+	dapx_ep_qp_to_error()
 }
 
 /* --------------------------------------------------------------------- state */
@@ -422,8 +449,8 @@ inline dapx_ep_stop(was_dead)
 #ifndef WITHOUT_dapx_ep_stop__dapx_queue_quiesce /* in LINGERS */
 		atomic { !timer_runs -> ep_touch; timer = false }
 #endif
-#ifndef WITHOUT_dapx_ep_stop__dapx_ep_qp_to_error
-		dapx_ep_qp_to_error()
+#ifndef WITHOUT_dapx_ep_stop__dapx_ep_qp_stop
+		dapx_ep_qp_stop()
 #endif
 #endif
 		skip
@@ -491,7 +518,10 @@ inline dapx_ep_settle(t)
 		fi;
 #endif
 #ifndef WITHOUT_drain
-		dapx_ep_drain();
+		if
+		:: dropped
+		:: else -> dapx_ep_drain()
+		fi;
 #endif
 		settled = true
 	fi
@@ -620,7 +650,10 @@ inline dapx_ep_reinit(t)
 		dapx_ep_teardown(t);
 		d_step {
 			/* dapx_queue_reset(), dapx_ep_install_qp() */
-			assert(outstanding == 0 && slot_free);
+			assert(dropped || (outstanding == 0 && slot_free));
+			outstanding = 0;
+			slot_free = true;
+			dropped = false;
 			head = tail;
 			limited = false;
 			stalled = false;
@@ -922,7 +955,7 @@ proctype device()
 
 end:	do
 	:: atomic {
-		outstanding > 0 && (qp_error || qp_failed || scene != STALLS) ->
+		outstanding > 0 && !dropped && (qp_error || qp_failed || scene != STALLS) ->
 		i = (req[0] == DEVICE -> 0 : 1);
 		assert(req[i] == DEVICE);
 		/* The device needs the CQ, the handler the slot. */
@@ -1051,6 +1084,10 @@ init
 			fi
 		:: else ->
 			requests = (scene == WAITS -> REQUESTS : 1);
+			if
+			:: drops = true
+			:: drops = false
+			fi;
 			run rdma_cm(true);
 			run device();
 			state = CONNECTED;
