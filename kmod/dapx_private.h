@@ -152,6 +152,7 @@ struct dapx_device {
 	u32 xrc_next_srq;
 	struct xarray xrc_keys;		/* MRs for XRC, by remote key; read under RCU */
 	u32 max_msg_size;
+	u64 caps;			/* enum dapx_device_cap; 0 if not supported */
 };
 
 struct dapx_context;
@@ -171,7 +172,6 @@ void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long re
 bool dapx_device_drops(const struct dapx_device *dev);
 unsigned long dapx_device_silence_qp(const struct dapx_device *dev, struct ib_qp *qp);
 void dapx_device_wait_silent(const struct dapx_device *dev, unsigned long silence);
-u64 dapx_device_caps(const struct dapx_device *dev);
 u32 dapx_device_max_depth(const struct dapx_device *dev);
 u32 dapx_device_max_srq_depth(const struct dapx_device *dev);
 

@@ -65,6 +65,24 @@ static void dapx_device_event(struct ib_event_handler *handler, struct ib_event 
 	}
 }
 
+static u64 dapx_device_caps(const struct dapx_device *dev)
+{
+	const struct ib_device_attr *attrs = &dev->ibdev->attrs;
+	u64 caps = 0;
+
+	if (attrs->atomic_cap != IB_ATOMIC_NONE)
+		caps |= DAPX_DEVICE_ATOMICS;
+	if (attrs->max_srq)
+		caps |= DAPX_DEVICE_SRQ;
+	if (dev->iwarp)
+		caps |= DAPX_DEVICE_IWARP;
+	else
+		caps |= DAPX_DEVICE_IMM | DAPX_DEVICE_QP_EXCHANGE | DAPX_DEVICE_TIMEWAIT_EXIT;
+	if (!dev->driver->solicits_requests_only)
+		caps |= DAPX_DEVICE_SOLICITED;
+	return caps;
+}
+
 static int dapx_device_add(struct ib_device *ibdev)
 {
 	struct ib_port_attr port;
@@ -90,6 +108,8 @@ static int dapx_device_add(struct ib_device *ibdev)
 	dev->driver = dapx_driver_find(ibdev);
 	dev->iwarp = rdma_protocol_iwarp(ibdev, rdma_start_port(ibdev));
 	dev->max_msg_size = port.max_msg_sz;
+	if (dev->driver)
+		dev->caps = dapx_device_caps(dev);
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, dapx_device_event);
 	ib_register_event_handler(&dev->event_handler);
 
@@ -291,24 +311,6 @@ void dapx_device_wait_silent(const struct dapx_device *dev, unsigned long silenc
 		cond_synchronize_rcu_expedited(silence);
 }
 
-u64 dapx_device_caps(const struct dapx_device *dev)
-{
-	const struct ib_device_attr *attrs = &dev->ibdev->attrs;
-	u64 caps = 0;
-
-	if (attrs->atomic_cap != IB_ATOMIC_NONE)
-		caps |= DAPX_DEVICE_ATOMICS;
-	if (attrs->max_srq)
-		caps |= DAPX_DEVICE_SRQ;
-	if (dev->iwarp)
-		caps |= DAPX_DEVICE_IWARP;
-	else
-		caps |= DAPX_DEVICE_IMM | DAPX_DEVICE_QP_EXCHANGE | DAPX_DEVICE_TIMEWAIT_EXIT;
-	if (!dev->driver->solicits_requests_only)
-		caps |= DAPX_DEVICE_SOLICITED;
-	return caps;
-}
-
 /* The sends and receives of an endpoint share one CQ. */
 u32 dapx_device_max_depth(const struct dapx_device *dev)
 {
@@ -345,7 +347,7 @@ int dapx_cmd_query_device(struct dapx_ucmd *ucmd)
 	mutex_lock(&dapx_devices_lock);
 	strscpy_pad(cmd->out_device, dev->name, sizeof(cmd->out_device));
 	mutex_unlock(&dapx_devices_lock);
-	cmd->out_caps = dapx_device_caps(dev);
+	cmd->out_caps = dev->caps;
 	cmd->out_node_guid = (__force u64)dev->ibdev->node_guid;
 	cmd->out_max_mr_size = attrs->max_mr_size;
 	cmd->out_max_ep = attrs->max_qp;

@@ -246,12 +246,11 @@ static void dapx_ep_work(struct work_struct *work)
 
 static u32 dapx_ep_known_flags(const struct dapx_device *dev)
 {
-	u64 caps = dapx_device_caps(dev);
 	u32 flags = DAPX_EP_XRC;
 
-	if (caps & DAPX_DEVICE_SOLICITED)
+	if (dev->caps & DAPX_DEVICE_SOLICITED)
 		flags |= DAPX_EP_SOLICITED;
-	if (caps & DAPX_DEVICE_TIMEWAIT_EXIT)
+	if (dev->caps & DAPX_DEVICE_TIMEWAIT_EXIT)
 		flags |= DAPX_EP_TIMEWAIT_EXIT;
 	return flags;
 }

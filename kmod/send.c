@@ -120,7 +120,7 @@ static enum dapx_status dapx_send_post(struct dapx_queue *q, struct dapx_slot *s
 {
 	const struct dapx_send_wr *in = q->copy;
 	struct dapx_ep *ep = q->owner;
-	u64 caps = dapx_device_caps(q->obj->ctx->dev);
+	u64 caps = q->obj->ctx->dev->caps;
 	const struct dapx_send_op *op;
 	enum dapx_status status;
 	u32 num_sge;
