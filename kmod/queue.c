@@ -334,13 +334,16 @@ static void dapx_queue_set_flags(struct dapx_queue *q, bool busy)
 /* Derives the mode from the owner's state, which the caller has changed. */
 void dapx_queue_update_mode(struct dapx_queue *q)
 {
+	enum dapx_queue_mode mode;
+
 	spin_lock_bh(&q->lock);
 	if (!q->ops)
 		goto out;
-	q->mode = q->ops->mode(q);
-	if (q->mode == DAPX_QUEUE_RUN && (q->faulted || q->corrupt))
-		q->mode = DAPX_QUEUE_FLUSH;
-	if (q->mode == DAPX_QUEUE_FLUSH) {
+	mode = q->ops->mode(q);
+	if (mode == DAPX_QUEUE_RUN && (q->faulted || q->corrupt))
+		mode = DAPX_QUEUE_FLUSH;
+	WRITE_ONCE(q->mode, mode);
+	if (mode == DAPX_QUEUE_FLUSH) {
 		q->limited = false;
 		q->flush_until = READ_ONCE(*q->view.tail);
 	}
@@ -535,7 +538,7 @@ static void dapx_queue_take(struct dapx_queue *q, struct dapx_slot *slot)
 	slot->node.status = status;
 	q->faulty = slot;
 	q->faulted = true;
-	q->mode = DAPX_QUEUE_FLUSH;
+	WRITE_ONCE(q->mode, DAPX_QUEUE_FLUSH);
 	q->flush_until = READ_ONCE(*q->view.tail);
 }
 
@@ -625,6 +628,17 @@ static bool dapx_queue_will_rerun(struct dapx_queue *q)
 	return q->busy_deferred;
 }
 
+/* In mode FLUSH. Returns whether the device has none of the requests before those in the ring. */
+static bool dapx_queue_can_flush(struct dapx_queue *q)
+{
+	/*
+	 * A completion counts, then reads the mode; the mode is written, and the count is read
+	 * here. At least one of them sees the other's write.
+	 */
+	smp_mb();
+	return !atomic_read(&q->outstanding);
+}
+
 /* Returns whether a fault was found. @more is set if the caller has to call again. */
 static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
 {
@@ -648,7 +662,7 @@ static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
 		}
 		while (q->mode != DAPX_QUEUE_HOLD) {
 			if (q->mode == DAPX_QUEUE_FLUSH) {
-				if (atomic_read(&q->outstanding))
+				if (!dapx_queue_can_flush(q))
 					break;
 				slot = q->faulty;
 				if (slot) {
@@ -686,12 +700,10 @@ static bool dapx_queue_run_locked(struct dapx_queue *q, bool *more)
 		if (busy && q->ops->defers_busy)
 			q->busy_since = ktime_get();
 		dapx_queue_set_flags(q, busy);
-		if (busy)
-			return fault;
 		/*
-		 * The process publishes, then reads the flags; the module has written the
-		 * flags, and now reads what is published. At least one of them sees the other's
-		 * write.
+		 * The process publishes, then reads the flags, and a completion counts, then reads
+		 * q->busy; the module has written both, and now reads what is published, and the
+		 * count. At least one of two sees the other's write.
 		 */
 		smp_mb();
 	}
@@ -950,18 +962,22 @@ bool dapx_queue_is_flushed(struct dapx_queue *q)
 /* The device has completed one request. In softirq, after its completion was delivered. */
 void dapx_queue_retire(struct dapx_queue *q)
 {
+	/* A full barrier: see dapx_queue_run_locked() and dapx_queue_can_flush(). */
 	u32 left = atomic_dec_return(&q->outstanding);
 	bool run;
 
 	/*
 	 * Without BUSY the process rings the doorbell. With BUSY and more work in flight, a
-	 * later completion comes here. The last one also ends a flush or a stall.
+	 * later completion comes here. The last one also ends a flush.
 	 */
-	rcu_read_lock();
-	run = !left || (READ_ONCE(q->busy) &&
-			(left < READ_ONCE(q->busy_until) ||
-			 READ_ONCE(*READ_ONCE(q->view.tail)) != READ_ONCE(q->head)));
-	rcu_read_unlock();
+	if (READ_ONCE(q->busy)) {
+		rcu_read_lock();
+		run = left < READ_ONCE(q->busy_until) ||
+		      READ_ONCE(*READ_ONCE(q->view.tail)) != READ_ONCE(q->head);
+		rcu_read_unlock();
+	} else {
+		run = !left && READ_ONCE(q->mode) == DAPX_QUEUE_FLUSH;
+	}
 	if (run)
 		dapx_queue_run(q);
 }

@@ -243,7 +243,7 @@ struct dapx_queue {
 	struct dapx_event_source barrier_events;
 	spinlock_t lock;		/* all below except @outstanding and @free */
 	struct dapx_ring_view view;
-	enum dapx_queue_mode mode;
+	enum dapx_queue_mode mode;	/* read without the lock */
 	u32 head;			/* view.head is only written */
 	u64 taken;			/* entries; read without the lock */
 	u32 limit;

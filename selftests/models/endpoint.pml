@@ -983,7 +983,11 @@ end:	do
 	   :: else
 	   fi;
 	   atomic { ep_touch; outstanding-- }
-	   dapx_queue_run();
+	   /* dapx_queue_retire(); doorbell.pml says when it has to run the ring. */
+	   if
+	   :: mode != FLUSH && !stalled
+	   :: dapx_queue_run()
+	   fi;
 	   dapx_ep_completed();
 	   atomic { handler_runs = false; i = 0; fails = false; quiet = false }
 	od

@@ -55,6 +55,7 @@ mtype req[REQUESTS] = NEW;
 byte first = NONE, second = NONE;	/* q->barriers: binds ... */
 byte barrier_index[BINDS] = NOWHERE;	/* ... and where they stand */
 bool passing;
+bool busy;		/* a completion runs the queue */
 byte bound = NONE;	/* what the events say */
 bool stalls;		/* the peer: what the device has ends by a flush only */
 byte done;		/* threads of the process that returned */
@@ -149,7 +150,8 @@ inline dapx_queue_run_locked()
 	if
 	:: at_barrier -> dapx_ep_queue(todo_bind)
 	:: else
-	fi
+	fi;
+	busy = (mode == RUN && first != NONE)
 }
 
 inline dapx_queue_run()
@@ -653,7 +655,15 @@ end:	do
 		   dapx_ep_queue(todo_break)
 		fi
 	   }
-	   atomic { i = 0; outstanding--; dapx_queue_run_locked() }
+	   /* dapx_queue_retire(); doorbell.pml says when it has to run the ring. */
+	   atomic {
+		i = 0;
+		outstanding--;
+		if
+		:: mode != FLUSH && !busy
+		:: dapx_queue_run_locked()
+		fi
+	   }
 	od
 }
 
