@@ -426,14 +426,16 @@ TEST_F(security, events_are_zeroed)
 
 /* ---- more than one's share ---- */
 
-/* What rings take is charged to who has them. */
 static unsigned long charged(void)
 {
 	return strtoul(read_line(CGROUP "/dapx/memory.current") ?: "0", NULL,
 		       10);
 }
 
-/* Large ones are mapped page by page, small ones are not. */
+/*
+ * What rings take is charged to who has them. Large ones are allocated page by
+ * page, small ones in one piece.
+ */
 TEST_F(security, ring_memory_is_charged)
 {
 	const struct { unsigned int depth, n; } kinds[] = {
