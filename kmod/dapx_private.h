@@ -112,11 +112,11 @@
 /* How long, after a disconnect by the peer, its acknowledgements may take to arrive. */
 #define DAPX_ACKNOWLEDGE_TIME (HZ / 4)
 /*
- * A device with late_acknowledgements may not have acknowledged what it received in the last
- * DAPX_ACKNOWLEDGE_LATEST. It then gets DAPX_ACKNOWLEDGE_DELAY to do so.
+ * A device with late_acknowledgements has acknowledged a message so long after it completed it;
+ * its worker, if there is one, when it has run for DAPX_ACKNOWLEDGE_RUNTIME nanoseconds since.
  */
-#define DAPX_ACKNOWLEDGE_LATEST (HZ / 10)
-#define DAPX_ACKNOWLEDGE_DELAY (HZ / 50)
+#define DAPX_ACKNOWLEDGE_LATEST (DAPX_RXE_RECEIVES_IN_WORKER ? HZ : HZ / 50)
+#define DAPX_ACKNOWLEDGE_RUNTIME (20 * NSEC_PER_MSEC)
 
 /* -------------------------------------------------------------- device.c */
 

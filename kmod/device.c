@@ -2,7 +2,10 @@
 /*
  * dapx: the RDMA devices of the machine, and which of them are supported
  */
+#include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
@@ -266,16 +269,70 @@ void dapx_device_unhold(void)
 	mutex_unlock(&dapx_devices_lock);
 }
 
+/* On PREEMPT_RT, who waits for a spinlock is not asleep: it continues with what it was doing. */
+static bool dapx_task_is_asleep(const struct task_struct *task)
+{
+	unsigned int state = READ_ONCE(task->__state);
+
+	return state != TASK_RUNNING && state != TASK_RTLOCK_WAIT;
+}
+
+/* Returns the busy workqueue worker with the lowest pid above @pid, with a reference, or NULL. */
+static struct task_struct *dapx_busy_worker_after(pid_t pid)
+{
+	struct task_struct *task, *found = NULL;
+
+	rcu_read_lock();
+	for_each_process(task)
+		if (READ_ONCE(task->flags) & PF_WQ_WORKER && task != current && task->pid > pid &&
+		    (!found || task->pid < found->pid) && !dapx_task_is_asleep(task))
+			found = task;
+	if (found)
+		get_task_struct(found);
+	rcu_read_unlock();
+	return found;
+}
+
+/*
+ * Returns when each worker that is busy now has either been seen asleep or run for
+ * DAPX_ACKNOWLEDGE_RUNTIME, or at @end. A worker may have to wait for a CPU for as long as the
+ * scheduler likes, so the time that has passed does not tell how far it is.
+ */
+static void dapx_device_wait_workers(unsigned long end)
+{
+	struct task_struct *worker;
+	pid_t pid = 0;
+	u64 runtime;
+
+	while (time_before(jiffies, end)) {
+		worker = dapx_busy_worker_after(pid);
+		if (!worker)
+			break;
+		pid = worker->pid;
+		runtime = READ_ONCE(worker->se.sum_exec_runtime);
+		while (!dapx_task_is_asleep(worker) && time_before(jiffies, end) &&
+		       READ_ONCE(worker->se.sum_exec_runtime) - runtime < DAPX_ACKNOWLEDGE_RUNTIME)
+			usleep_range(50, 100);
+		put_task_struct(worker);
+	}
+}
+
 /*
  * Called before a queue pair is moved to error. From then on rxe acknowledges nothing, not even
  * a message that it has completed. The peer would repeat that message in vain, and forever if
- * it uses 7 retries. @received_at: jiffies with bit 0 set, or 0.
+ * it uses 7 retries. What rxe completes, it acknowledges right afterwards.
+ * @received_at: jiffies with bit 0 set, or 0.
  */
 void dapx_device_let_acknowledge(const struct dapx_device *dev, unsigned long received_at)
 {
-	if (dev->driver->late_acknowledgements && received_at &&
-	    time_before(jiffies, received_at + DAPX_ACKNOWLEDGE_LATEST))
-		schedule_timeout_uninterruptible(DAPX_ACKNOWLEDGE_DELAY);
+	long left = received_at + DAPX_ACKNOWLEDGE_LATEST - jiffies;
+
+	if (!dev->driver->late_acknowledgements || !received_at || left <= 0)
+		return;
+	if (DAPX_RXE_RECEIVES_IN_WORKER)
+		dapx_device_wait_workers(jiffies + left);
+	else
+		schedule_timeout_uninterruptible(left);
 }
 
 /*

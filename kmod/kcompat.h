@@ -69,6 +69,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
+ * Linux 6.10. Earlier kernels' rxe handles a packet in a softirq, or in the thread that sent it
+ * over the same device.
+ */
+#if KERNEL_VERSION(6, 10, 0) > LINUX_VERSION_CODE
+#define DAPX_RXE_RECEIVES_IN_WORKER false
+#else
+#define DAPX_RXE_RECEIVES_IN_WORKER true
+#endif
+
+/*
  * Linux 6.5. Earlier kernels cannot choose among the listeners of a message, so all listeners
  * need the right to see everything.
  */
