@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# For scripts that run the programs of dapl2-utils: sourced by them, behind tap.sh.
-# shellcheck shell=bash
+# For scripts that run the programs of dapl2-utils: sourced by them, behind tap.sh. $build is theirs.
+# shellcheck shell=bash disable=SC2154
 
 # Prints a registry with one name, "ia", for DEVICE. dtest's client takes the name from its server, so both ends have it,
 # each in a registry of its own.

@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Sourced by what runs several things side by side: however it ends, all that they started ends with it. A job has a
+# process group of its own for that, since bash lets what is in the background ignore Ctrl-C, and does not forward a
+# signal to what is in the foreground. Whoever sources this calls end_jobs in its EXIT trap.
+
+jobs=()
+
+# job COMMAND...   starts it; its process is $!
+job() {
+	set -m
+	"$@" &
+	set +m
+	jobs+=($!)
+}
+
+end_jobs() {
+	((${#jobs[@]} == 0)) || kill -- "${jobs[@]/#/-}" 2>/dev/null || true
+}
+
+trap 'exit 130' INT TERM HUP
