@@ -293,6 +293,24 @@ void dapx_cm_disconnect(struct dapx_cm *cm)
 	mutex_unlock(&cm->id_mutex);
 }
 
+/*
+ * Answers the peer that accepted. With the mutex of the endpoint, whose commands end the id; all
+ * else that ends it has the id's.
+ */
+int dapx_cm_establish(struct dapx_cm *cm)
+{
+	int ret = -ECONNABORTED;
+
+	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
+	if (cm->id) {
+		rdma_lock_handler(cm->id);
+		ret = rdma_accept(cm->id, NULL);
+		rdma_unlock_handler(cm->id);
+	}
+	mutex_unlock(&cm->obj.mutex);
+	return ret;
+}
+
 void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
 		       struct __kernel_sockaddr_storage *remote)
 {
@@ -338,6 +356,30 @@ void dapx_cm_set_ep(struct dapx_cm *cm, struct dapx_ep *ep)
 {
 	spin_lock_irq(&cm->lock);
 	cm->ep = ep;
+	spin_unlock_irq(&cm->lock);
+}
+
+/*
+ * Keeps what the RDMA CM knows of the steps up to @last, for processes that take them. In
+ * callbacks, since there the id's state is known.
+ */
+void dapx_cm_note_steps(struct dapx_cm *cm, struct rdma_cm_id *id, enum ib_qp_state last)
+{
+	struct dapx_device *dev = cm->obj.ctx->dev;
+	struct dapx_qp_attr steps = {};
+	struct ib_qp_attr attr = {};
+	int mask;
+
+	/* An iWARP driver takes them itself. */
+	if (dev->iwarp)
+		return;
+	for (attr.qp_state = IB_QPS_INIT; attr.qp_state <= last; attr.qp_state++) {
+		if (rdma_init_qp_attr(id, &attr, &mask))
+			return;
+		dapx_qp_attr_add_step(dev, &steps, &attr);
+	}
+	spin_lock_irq(&cm->lock);
+	cm->steps = steps;
 	spin_unlock_irq(&cm->lock);
 }
 
@@ -432,11 +474,12 @@ static int dapx_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		if (id->device == cm->obj.ctx->dev->ibdev)
-			dapx_cm_event(cm, &cm->addr_event, DAPX_CM_ADDR_READY,
-				      DAPX_CM_ADDR_RESOLVED, 0);
-		else
+		if (id->device != cm->obj.ctx->dev->ibdev) {
 			dapx_cm_wrong_device(cm);
+			break;
+		}
+		dapx_cm_note_steps(cm, id, IB_QPS_INIT);
+		dapx_cm_event(cm, &cm->addr_event, DAPX_CM_ADDR_READY, DAPX_CM_ADDR_RESOLVED, 0);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		/*
@@ -884,6 +927,7 @@ int dapx_cmd_cm_query(struct dapx_ucmd *ucmd)
 	cmd->out_initiator_depth = cm->initiator_depth;
 	cmd->out_retry_count = cm->retry_count;
 	cmd->out_rnr_retry_count = cm->rnr_retry_count;
+	cmd->out_qp = cm->steps;
 	spin_unlock_irq(&cm->lock);
 	cmd->out_port = dapx_cm_port(cm);
 	dapx_cm_addresses(cm, &cmd->out_local, &cmd->out_remote);

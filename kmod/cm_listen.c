@@ -329,6 +329,7 @@ static int dapx_cm_new_request(struct dapx_cm *listener, struct rdma_cm_id *id,
 		memcpy(cm->private_data, data, cm->private_data_len);
 	cm->id = id;
 	id->context = cm;
+	dapx_cm_note_steps(cm, id, IB_QPS_RTS);
 
 	kref_get(&listener->obj.kref);
 	cm->listener = listener;

@@ -468,6 +468,7 @@ int dapx_cmd_srq_modify(struct dapx_ucmd *ucmd);
 int dapx_cmd_srq_query(struct dapx_ucmd *ucmd);
 int dapx_cmd_srq_resize(struct dapx_ucmd *ucmd);
 int dapx_cmd_ep_resize(struct dapx_ucmd *ucmd);
+int dapx_cmd_ep_establish(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrc_qp_create(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrc_qp_register(struct dapx_ucmd *ucmd);
 int dapx_cmd_xrc_qp_unregister(struct dapx_ucmd *ucmd);

@@ -22,9 +22,6 @@
  */
 #define DAPX_DRAIN_TICKS (5 * HZ)
 
-/* 0.64 ms. The CM leaves the timer at 0, which means 655 ms until a sender tries again. */
-#define DAPX_MIN_RNR_TIMER 12
-
 /*
  * Looks up an endpoint for a command that reads several of its members, or changes it. The
  * endpoint is alive, and its mutex is held.
@@ -172,6 +169,11 @@ void dapx_ep_fail(struct dapx_ep *ep)
 	case DAPX_EP_COMPLETION_PENDING:
 		dapx_ep_end(ep, DAPX_CONNECTION_ACCEPT_ERROR, -ECONNABORTED);
 		break;
+	case DAPX_EP_ACTIVE_PENDING:
+		/* Only from RTR on, which takes a response of the peer. */
+		if (!ep->responded)
+			goto out;
+		fallthrough;
 	case DAPX_EP_CONNECTED:
 	case DAPX_EP_DISCONNECT_PENDING:
 		dapx_ep_end(ep, DAPX_CONNECTION_BROKEN, -EIO);
@@ -419,6 +421,7 @@ struct dapx_ep *dapx_ep_alloc(struct dapx_context *ctx, const struct dapx_ep_att
 	dapx_queue_init_events(&ep->rq, obj);
 	dapx_event_source_init(&ep->connection_events, obj, NULL);
 	dapx_event_source_init(&ep->async_events, obj, NULL);
+	ep->response.node.source = &ep->connection_events;
 	ep->outcome.node.source = &ep->connection_events;
 	ep->end.node.source = &ep->connection_events;
 	ep->timewait_exit.node.source = &ep->connection_events;
@@ -777,6 +780,8 @@ static void dapx_ep_reinit(struct dapx_ep *ep, const struct dapx_qp *new)
 	ep->agreed_dest_rd_atomic = 0;
 	ep->peer_data_len = 0;
 	ep->answered = false;
+	ep->by_steps = false;
+	WRITE_ONCE(ep->responded, false);
 	ep->timewait_over = false;
 	WRITE_ONCE(ep->established, false);
 	WRITE_ONCE(ep->peer_left, false);

@@ -63,7 +63,12 @@ void dapx_qp_destroy(struct dapx_device *dev, struct ib_qp *qp, unsigned long si
 		     struct ib_cq *cq, struct irq_work *irq_work);
 int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_attr *step,
 		       struct ib_qp_attr *attr, int *mask);
+void dapx_qp_attr_add_step(struct dapx_device *dev, struct dapx_qp_attr *steps,
+			   const struct ib_qp_attr *attr);
 int dapx_qp_modify(struct ib_qp *qp, struct ib_qp_attr *attr, int mask);
+
+/* 0.64 ms. The CM leaves the timer at 0, which means 655 ms until a sender tries again. */
+#define DAPX_MIN_RNR_TIMER 12
 
 /* ---------------------------------------------------------------- transports */
 
@@ -190,6 +195,8 @@ struct dapx_ep {
 	u8 agreed_dest_rd_atomic;	/* qp_mutex */
 	u32 remote_qp_num;
 	bool answered;			/* ep->lock; the peer accepted: its data are here */
+	bool by_steps;			/* ep->lock; DAPX_CONNECT_STEPS; of the attempt with @cm */
+	bool responded;			/* ep->lock; DAPX_EP_ESTABLISH has to answer the peer */
 	bool established;		/* ep->lock; by the CM, and that event is posted */
 	bool peer_left;			/* ep->lock; it ends when all is acknowledged */
 	bool timewait_over;		/* ep->lock; @timewait_exit waits for @end */
@@ -207,6 +214,7 @@ struct dapx_ep {
 	struct delayed_work deadline;
 	struct dapx_event_source connection_events;
 	struct dapx_event_source async_events;
+	struct dapx_stored_event response;	/* the peer's, with @by_steps */
 	struct dapx_stored_event outcome;	/* of the set-up */
 	struct dapx_stored_event end;	/* of the connection */
 	struct dapx_stored_event timewait_exit;
@@ -304,6 +312,7 @@ struct dapx_cm {
 	struct dapx_ep *ep;
 	unsigned long sent_at;		/* jiffies: our request or answer went; 0: it is answered */
 	struct dapx_cm_options options;	/* obj.mutex */
+	struct dapx_qp_attr steps;	/* lock; those that are known, and the last of them */
 
 	/* a listener */
 	enum dapx_listen_mode mode;
@@ -347,12 +356,14 @@ int dapx_cm_connect_aside(struct dapx_cm *cm);
 void dapx_cm_begin_shutdown(struct dapx_cm *cm);
 void dapx_cm_shutdown(struct dapx_cm *cm);
 void dapx_cm_disconnect(struct dapx_cm *cm);
+int dapx_cm_establish(struct dapx_cm *cm);
 void dapx_cm_mark_sent(struct dapx_cm *cm);
 void dapx_cm_addresses(struct dapx_cm *cm, struct __kernel_sockaddr_storage *local,
 		       struct __kernel_sockaddr_storage *remote);
 int dapx_cm_put_addresses(struct dapx_cm *cm, struct sk_buff *skb);
 void dapx_cm_set_state(struct dapx_cm *cm, enum dapx_cm_state state);
 void dapx_cm_set_ep(struct dapx_cm *cm, struct dapx_ep *ep);
+void dapx_cm_note_steps(struct dapx_cm *cm, struct rdma_cm_id *id, enum ib_qp_state last);
 void dapx_cm_release_ep(struct dapx_cm *cm);
 void dapx_cm_delay_reject(unsigned long sent_at);
 void dapx_cm_destroy_async(struct dapx_cm *cm);

@@ -134,23 +134,33 @@ static void dapx_ep_answered(struct dapx_ep *ep, const struct rdma_conn_param *c
 	if (ep->state == DAPX_EP_ACTIVE_PENDING) {
 		dapx_ep_take_peer_data(ep, conn->private_data, conn->private_data_len);
 		WRITE_ONCE(ep->remote_qp_num, conn->qp_num);
-		ep->answered = true;
+		if (ep->by_steps) {
+			WRITE_ONCE(ep->responded, true);
+			dapx_ep_post_event(ep, &ep->response, DAPX_CONNECTION_RESPONSE, 0);
+		} else {
+			ep->answered = true;
+		}
 	}
 	spin_unlock_irq(&ep->lock);
 }
 
-/* Makes the endpoint CONNECTED. Any context. Returns whether this call did it. */
+/*
+ * Makes the endpoint CONNECTED. Any context. Returns whether this call did it. A process that
+ * establishes the connection itself gets no event, as from other steps.
+ */
 static bool dapx_ep_connected(struct dapx_ep *ep)
 {
-	bool connected = false;
+	bool connected = false, told;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->lock, flags);
+	told = ep->by_steps && ep->state == DAPX_EP_ACTIVE_PENDING;
 	if (ep->cm && !ep->dead &&
 	    ((ep->state == DAPX_EP_ACTIVE_PENDING && ep->answered) ||
 	     ep->state == DAPX_EP_COMPLETION_PENDING)) {
 		dapx_ep_set_state(ep, DAPX_EP_CONNECTED);
-		dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
+		if (!told)
+			dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
 		/*
 		 * Release: a completion handler that sees this posts its event after
 		 * ESTABLISHED.
@@ -256,10 +266,12 @@ static int dapx_ep_send_request(struct dapx_ep *ep, struct rdma_cm_id *id)
 {
 	int ret;
 
-	ret = dapx_ep_qp_step(ep, id, IB_QPS_INIT);
-	if (ret)
-		return ret;
-	dapx_ep_update_modes(ep);
+	if (!ep->by_steps) {
+		ret = dapx_ep_qp_step(ep, id, IB_QPS_INIT);
+		if (ret)
+			return ret;
+		dapx_ep_update_modes(ep);
+	}
 	ep->conn_param.qp_num = ep->qp->qp_num;
 	ep->conn_param.srq = ep->srq ? 1 : 0;
 	dapx_cm_mark_sent(ep->cm);
@@ -316,6 +328,11 @@ int dapx_ep_cm_event(struct dapx_ep *ep, struct rdma_cm_id *id, struct rdma_cm_e
 		if (!dapx_ep_peer_fits(ep, conn)) {
 			rdma_reject(id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 			ret = -EPROTO;
+			break;
+		}
+		if (ep->by_steps) {
+			dapx_cm_note_steps(id->context, id, IB_QPS_RTS);
+			dapx_ep_answered(ep, conn);
 			break;
 		}
 		ret = dapx_ep_qp_connect(ep, id);
@@ -437,25 +454,36 @@ void dapx_ep_deadline(struct work_struct *work)
 		return;
 	dapx_ep_qp_to_error(ep);
 	dapx_ep_update_modes(ep);
+	/* Nested, as teardown waits for this work with the endpoint's mutex. */
+	mutex_lock_nested(&ep->cm->obj.mutex, SINGLE_DEPTH_NESTING);
 	dapx_cm_shutdown(ep->cm);
+	mutex_unlock(&ep->cm->obj.mutex);
 }
 
 /* ------------------------------------------------------------------- connect */
 
-/*
- * Returns whether the endpoint has everything that connecting and accepting need, besides its
- * state.
- */
+/* Returns whether the endpoint has everything that connecting and accepting need. */
 static bool dapx_ep_is_complete(struct dapx_ep *ep)
+{
+	return ep->qp && ep->request_evd && ep->connect_evd &&
+	       (ep->recv_evd || (!ep->rq.ops && !ep->srq));
+}
+
+/* Returns whether the queue pair is in a state from which the module takes it to RTS. */
+static bool dapx_ep_has_fresh_qp(struct dapx_ep *ep)
 {
 	enum ib_qp_state qp_state = READ_ONCE(ep->qp_state);
 
-	return ep->qp && ep->request_evd && ep->connect_evd &&
-	       (ep->recv_evd || (!ep->rq.ops && !ep->srq)) &&
-	       (qp_state == IB_QPS_RESET || qp_state == IB_QPS_INIT);
+	return qp_state == IB_QPS_RESET || qp_state == IB_QPS_INIT;
 }
 
-static int dapx_ep_enter_active(struct dapx_ep *ep, struct dapx_cm *cm)
+/* Returns why a process cannot take the endpoint's queue pair through its states, or 0. */
+static int dapx_ep_check_steps(struct dapx_ep *ep)
+{
+	return ep->obj.ctx->dev->iwarp || ep->attr.flags & DAPX_EP_XRC ? -EOPNOTSUPP : 0;
+}
+
+static int dapx_ep_enter_active(struct dapx_ep *ep, struct dapx_cm *cm, bool by_steps)
 {
 	int ret = -EBADFD;
 
@@ -463,6 +491,7 @@ static int dapx_ep_enter_active(struct dapx_ep *ep, struct dapx_cm *cm)
 	if (!ep->dead && ep->state == DAPX_EP_UNCONNECTED) {
 		dapx_ep_set_state(ep, DAPX_EP_ACTIVE_PENDING);
 		ep->cm = cm;
+		ep->by_steps = by_steps;
 		ret = 0;
 	}
 	spin_unlock_irq(&ep->lock);
@@ -485,7 +514,7 @@ static bool dapx_ep_leave_active(struct dapx_ep *ep)
 }
 
 /* Connects with an id of the consumer, whose route is resolved. */
-static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
+static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle, bool by_steps)
 {
 	struct dapx_cm *cm = dapx_use_cm(ep->obj.ctx, handle);
 	int ret = -EBADFD;
@@ -496,7 +525,7 @@ static int dapx_ep_connect_by_id(struct dapx_ep *ep, u32 handle)
 	if (READ_ONCE(cm->state) != DAPX_CM_ROUTE_READY || !cm->id)
 		goto err;
 	rdma_lock_handler(cm->id);
-	ret = dapx_ep_enter_active(ep, cm);
+	ret = dapx_ep_enter_active(ep, cm, by_steps);
 	if (!ret) {
 		dapx_cm_set_ep(cm, ep);
 		ret = dapx_ep_send_request(ep, cm->id);
@@ -529,7 +558,7 @@ static int dapx_ep_connect_to(struct dapx_ep *ep, struct dapx_ep_connect *cmd)
 		return PTR_ERR(cm);
 	/* As for any id that belongs to another device: see dapx_cm_destroy_async(). */
 	mutex_lock_nested(&cm->obj.mutex, SINGLE_DEPTH_NESTING);
-	ret = dapx_ep_enter_active(ep, cm);
+	ret = dapx_ep_enter_active(ep, cm, false);
 	if (!ret) {
 		ret = rdma_resolve_addr(cm->id, src, (struct sockaddr *)&cmd->dst,
 					dapx_ep_resolve_timeout_ms(ep));
@@ -573,11 +602,12 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_connect *cmd = ucmd->cmd;
 	struct dapx_ep *ep;
+	bool by_steps = cmd->flags & DAPX_CONNECT_STEPS;
 	u8 rnr_retry;
 	u32 header;
 	int ret;
 
-	if (cmd->flags)
+	if (cmd->flags & ~DAPX_CONNECT_STEPS)
 		return -EOPNOTSUPP;
 	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
 	if (IS_ERR(ep))
@@ -590,10 +620,15 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 		goto out;
 	if (cmd->cm ? cmd->dst.ss_family || cmd->src.ss_family :
 	    !dapx_addr_valid(&cmd->dst) ||
-	    (cmd->src.ss_family && cmd->src.ss_family != cmd->dst.ss_family))
+	    by_steps || (cmd->src.ss_family && cmd->src.ss_family != cmd->dst.ss_family))
+		goto out;
+	ret = by_steps ? dapx_ep_check_steps(ep) : 0;
+	if (ret)
 		goto out;
 	ret = -EBADFD;
 	if (READ_ONCE(ep->state) != DAPX_EP_UNCONNECTED || ep->cm || !dapx_ep_is_complete(ep))
+		goto out;
+	if (by_steps ? READ_ONCE(ep->qp_state) != IB_QPS_INIT : !dapx_ep_has_fresh_qp(ep))
 		goto out;
 	rnr_retry = cmd->rnr_retry_count;
 	if (ep->transport->prepare_connect)
@@ -623,7 +658,7 @@ int dapx_cmd_ep_connect(struct dapx_ucmd *ucmd)
 		ret = 0;
 		goto out;
 	}
-	ret = cmd->cm ? dapx_ep_connect_by_id(ep, cmd->cm) : dapx_ep_connect_to(ep, cmd);
+	ret = cmd->cm ? dapx_ep_connect_by_id(ep, cmd->cm, by_steps) : dapx_ep_connect_to(ep, cmd);
 	if (!ret)
 		dapx_ep_begin_deadline(ep);
 out:
@@ -634,21 +669,45 @@ out:
 /* -------------------------------------------------------------------- accept */
 
 /*
+ * The endpoint waits for the peer. A connection by steps may have ended just now, by a message of
+ * somebody else.
+ */
+static int dapx_ep_enter_passive(struct dapx_ep *ep, struct dapx_cm *cm, bool by_steps)
+{
+	int ret = -EBADFD;
+
+	spin_lock_irq(&ep->lock);
+	if (!by_steps || ep->state == DAPX_EP_CONNECTED) {
+		dapx_ep_set_state(ep, DAPX_EP_COMPLETION_PENDING);
+		ep->cm = cm;
+		ep->by_steps = by_steps;
+		WRITE_ONCE(ep->remote_qp_num, cm->remote_qp_num);
+		ep->tentative = false;
+		ret = 0;
+	}
+	spin_unlock_irq(&ep->lock);
+	return ret;
+}
+
+/*
  * A call that fails changes nothing. So everything that can be checked is checked before the
  * first transition. A later failure is reported by an event.
  */
 static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 				  const struct dapx_ep_accept *cmd)
 {
+	bool by_steps = cmd->flags & DAPX_CONNECT_STEPS;
 	struct dapx_qp_step step;
 	int ret;
 
 	ep->conn_param = (struct rdma_conn_param) {
 		.private_data = cmd->private_data,
 		.private_data_len = cmd->private_data_len,
-		.responder_resources = min_t(u8, ep->attr.max_dest_rd_atomic,
+		.responder_resources = by_steps ? ep->agreed_dest_rd_atomic :
+				       min_t(u8, ep->attr.max_dest_rd_atomic,
 					     cm->responder_resources),
-		.initiator_depth = min_t(u8, ep->attr.max_rd_atomic, cm->initiator_depth),
+		.initiator_depth = by_steps ? ep->agreed_rd_atomic :
+				   min_t(u8, ep->attr.max_rd_atomic, cm->initiator_depth),
 		.flow_control = 1,
 		.rnr_retry_count = cmd->rnr_retry_count,
 		.srq = ep->srq ? 1 : 0,
@@ -658,22 +717,17 @@ static int dapx_ep_accept_request(struct dapx_ep *ep, struct dapx_cm *cm,
 	rdma_lock_handler(cm->id);
 	/* The CM refuses this when the peer has given up. */
 	ret = ep->obj.ctx->dev->iwarp ? 0 : dapx_ep_qp_step_init(ep, cm->id, IB_QPS_RTR, &step);
-	if (!ret)
+	if (!ret && !by_steps)
 		ret = dapx_ep_qp_step(ep, cm->id, IB_QPS_INIT);
+	if (!ret)
+		ret = dapx_ep_enter_passive(ep, cm, by_steps);
 	if (ret)
 		goto out;
-
-	spin_lock_irq(&ep->lock);
-	dapx_ep_set_state(ep, DAPX_EP_COMPLETION_PENDING);
-	ep->cm = cm;
-	WRITE_ONCE(ep->remote_qp_num, cm->remote_qp_num);
-	ep->tentative = false;
-	spin_unlock_irq(&ep->lock);
 	dapx_cm_set_ep(cm, ep);
 	dapx_ep_update_modes(ep);
 
 	dapx_cm_mark_sent(cm);
-	ret = dapx_ep_qp_connect(ep, cm->id);
+	ret = by_steps ? 0 : dapx_ep_qp_connect(ep, cm->id);
 	if (ret)
 		rdma_reject(cm->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	else
@@ -691,13 +745,14 @@ out:
 int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 {
 	struct dapx_ep_accept *cmd = ucmd->cmd;
+	bool by_steps = cmd->flags & DAPX_CONNECT_STEPS;
 	enum dapx_ep_state expected;
 	struct dapx_cm *cm;
 	struct dapx_ep *ep;
 	bool claimed = false;
 	int ret;
 
-	if (cmd->flags)
+	if (cmd->flags & ~DAPX_CONNECT_STEPS)
 		return -EOPNOTSUPP;
 	if (cmd->__reserved || cmd->rnr_retry_count > 7 ||
 	    cmd->private_data_len > IB_CM_REP_PRIVATE_DATA_SIZE)
@@ -712,7 +767,7 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 	}
 
 	ret = -EOPNOTSUPP;
-	if (!ep->transport->accepts)
+	if (!ep->transport->accepts || (by_steps && dapx_ep_check_steps(ep)))
 		goto out;
 	ret = -EPROTO;
 	if (cm->xrc)
@@ -721,10 +776,10 @@ int dapx_cmd_ep_accept(struct dapx_ucmd *ucmd)
 	if (!dapx_cm_claim_request(cm))
 		goto out;
 	claimed = true;
-	expected = !cm->candidate ? DAPX_EP_UNCONNECTED :
+	expected = by_steps ? DAPX_EP_CONNECTED : !cm->candidate ? DAPX_EP_UNCONNECTED :
 		   ep->tentative ? DAPX_EP_TENTATIVE_PENDING : DAPX_EP_PASSIVE_PENDING;
 	if ((cm->candidate && cm->candidate != ep) || READ_ONCE(ep->state) != expected || ep->cm ||
-	    !dapx_ep_is_complete(ep))
+	    !dapx_ep_is_complete(ep) || (!by_steps && !dapx_ep_has_fresh_qp(ep)))
 		goto out;
 	ret = dapx_cgroup_charge(&ep->obj);
 	if (ret)
@@ -743,6 +798,49 @@ out:
 	dapx_object_put(&cm->obj);
 	/* The CM returns EINVAL for an id in the wrong state: the peer gave up. */
 	return claimed && ret == -EINVAL ? -EBADFD : ret;
+}
+
+/* Answers the peer that accepted, with by_steps. Returns why this is not the time, or 0. */
+static int dapx_ep_establish(struct dapx_ep *ep)
+{
+	bool responded;
+	int ret;
+
+	if (READ_ONCE(ep->qp_state) != IB_QPS_RTS)
+		return -EBADFD;
+	spin_lock_irq(&ep->lock);
+	responded = ep->responded && ep->state == DAPX_EP_ACTIVE_PENDING;
+	if (responded) {
+		WRITE_ONCE(ep->responded, false);
+		ep->answered = true;
+	}
+	spin_unlock_irq(&ep->lock);
+	if (!responded)
+		return -EBADFD;
+	ret = dapx_cm_establish(ep->cm);
+	if (!ret)
+		dapx_ep_connected(ep);
+	else if (!dapx_ep_connect_failed(ep, dapx_ep_failure_event(ret), ret, NULL, 0))
+		dapx_ep_fail(ep);
+	return 0;
+}
+
+int dapx_cmd_ep_establish(struct dapx_ucmd *ucmd)
+{
+	const struct dapx_ep_establish *cmd = ucmd->cmd;
+	struct dapx_ep *ep;
+	int ret;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (cmd->__reserved)
+		return -EINVAL;
+	ep = dapx_ep_lock(ucmd->ctx, cmd->ep);
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	ret = dapx_ep_establish(ep);
+	dapx_ep_unlock(ep);
+	return ret;
 }
 
 /* ---------------------------------------------------------------- disconnect */

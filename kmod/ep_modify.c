@@ -119,6 +119,7 @@ static int dapx_ep_change_rnr_timer(struct dapx_ep *ep, u8 timer)
 static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify *cmd)
 {
 	const struct ib_device_attr *dev = &ep->obj.ctx->dev->ibdev->attrs;
+	enum dapx_ep_state state = READ_ONCE(ep->state);
 	struct dapx_ep_change change = {};
 	struct dapx_evd *evd;
 	int ret;
@@ -140,7 +141,7 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 	}
 
 	ret = -EBADFD;
-	switch (READ_ONCE(ep->state)) {
+	switch (state) {
 	case DAPX_EP_UNCONNECTED:
 	case DAPX_EP_TENTATIVE_PENDING:
 		break;
@@ -150,7 +151,8 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 			goto out;
 		break;
 	case DAPX_EP_CONNECTED:
-		if (cmd->mask != DAPX_EP_MODIFY_RNR_TIMER)
+		if (cmd->mask != DAPX_EP_MODIFY_RNR_TIMER &&
+		    (cmd->mask != DAPX_EP_MODIFY_CONNECT_EVD || ep->cm))
 			goto out;
 		break;
 	default:
@@ -188,6 +190,13 @@ static int dapx_ep_modify_fields(struct dapx_ep *ep, const struct dapx_ep_modify
 			goto out;
 	}
 	spin_lock_irq(&ep->lock);
+	/* Else the event of the connection's end, which may wait in the old EVD, would be lost. */
+	if (cmd->mask & DAPX_EP_MODIFY_CONNECT_EVD && state == DAPX_EP_CONNECTED &&
+	    ep->state != state) {
+		spin_unlock_irq(&ep->lock);
+		ret = -EBADFD;
+		goto out;
+	}
 	if (cmd->mask & DAPX_EP_MODIFY_CONNECT_EVD) {
 		evd = ep->connect_evd;
 		if (evd)
@@ -222,17 +231,29 @@ static bool dapx_ep_change_state(struct dapx_ep *ep, enum dapx_ep_state from,
 	return as_expected;
 }
 
+/* What the step to a state, the index, starts from, and what becomes of the endpoint. */
+struct dapx_ep_step {
+	enum ib_qp_state qp_from;
+	enum dapx_ep_state from;
+	enum dapx_ep_state to;
+};
+
+/* Without the CM. */
+static const struct dapx_ep_step dapx_ep_steps[] = {
+	[DAPX_QP_INIT] = { IB_QPS_RESET, DAPX_EP_UNCONNECTED, DAPX_EP_UNCONNECTED },
+	[DAPX_QP_RTR] = { IB_QPS_INIT, DAPX_EP_UNCONNECTED, DAPX_EP_COMPLETION_PENDING },
+	[DAPX_QP_RTS] = { IB_QPS_RTR, DAPX_EP_COMPLETION_PENDING, DAPX_EP_CONNECTED },
+};
+
+/* After the response of a peer that accepted, whom DAPX_EP_ESTABLISH answers. */
+static const struct dapx_ep_step dapx_ep_steps_of_response[] = {
+	[DAPX_QP_RTR] = { IB_QPS_INIT, DAPX_EP_ACTIVE_PENDING, DAPX_EP_ACTIVE_PENDING },
+	[DAPX_QP_RTS] = { IB_QPS_RTR, DAPX_EP_ACTIVE_PENDING, DAPX_EP_ACTIVE_PENDING },
+};
+
 static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step)
 {
-	static const struct {
-		enum ib_qp_state qp_from;
-		enum dapx_ep_state from;
-		enum dapx_ep_state to;
-	} steps[] = {
-		[DAPX_QP_INIT] = { IB_QPS_RESET, DAPX_EP_UNCONNECTED, DAPX_EP_UNCONNECTED },
-		[DAPX_QP_RTR] = { IB_QPS_INIT, DAPX_EP_UNCONNECTED, DAPX_EP_COMPLETION_PENDING },
-		[DAPX_QP_RTS] = { IB_QPS_RTR, DAPX_EP_COMPLETION_PENDING, DAPX_EP_CONNECTED },
-	};
+	const struct dapx_ep_step *steps = ep->cm ? dapx_ep_steps_of_response : dapx_ep_steps;
 	struct dapx_device *dev = ep->obj.ctx->dev;
 	enum dapx_ep_state from, to;
 	struct ib_qp_attr attr;
@@ -241,7 +262,7 @@ static int dapx_ep_modify_qp(struct dapx_ep *ep, const struct dapx_qp_attr *step
 
 	if (dev->iwarp)
 		return -EOPNOTSUPP;
-	if (!ep->qp || ep->cm)
+	if (!ep->qp || (ep->cm && (!READ_ONCE(ep->responded) || step->state == DAPX_QP_INIT)))
 		return -EBADFD;
 	ret = dapx_qp_attr_build(dev, ep->port, step, &attr, &mask);
 	if (ret)

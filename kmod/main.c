@@ -118,6 +118,7 @@ static const struct dapx_ioctl_op dapx_ioctl_ops[] = {
 	DAPX_OP(XRC_QP_DISCONNECT, dapx_cmd_xrc_qp_disconnect, dapx_xrc_qp_disconnect, qp_num),
 	DAPX_OP(SRQ_RESIZE, dapx_cmd_srq_resize, dapx_srq_resize, out_ring),
 	DAPX_OP(EP_RESIZE, dapx_cmd_ep_resize, dapx_ep_resize, out_recv_ring),
+	DAPX_OP(EP_ESTABLISH, dapx_cmd_ep_establish, dapx_ep_establish, __reserved),
 };
 
 /*

@@ -159,6 +159,52 @@ int dapx_qp_attr_build(struct dapx_device *dev, u8 port, const struct dapx_qp_at
 	}
 }
 
+/* Adds a step of the RDMA CM to those before it, of which it uses no member. */
+void dapx_qp_attr_add_step(struct dapx_device *dev, struct dapx_qp_attr *steps,
+			   const struct ib_qp_attr *attr)
+{
+	const struct ib_device_attr *limits = &dev->ibdev->attrs;
+	const struct ib_global_route *grh;
+
+	switch (attr->qp_state) {
+	case IB_QPS_INIT:
+		steps->state = DAPX_QP_INIT;
+		steps->pkey_index = attr->pkey_index;
+		steps->port = attr->port_num;
+		break;
+	case IB_QPS_RTR:
+		steps->state = DAPX_QP_RTR;
+		steps->dest_qp_num = attr->dest_qp_num;
+		steps->rq_psn = attr->rq_psn;
+		steps->path_mtu = attr->path_mtu;
+		/* The peer may ask for more than the device supports. */
+		steps->max_dest_rd_atomic = min_t(int, attr->max_dest_rd_atomic,
+						  limits->max_qp_rd_atom);
+		steps->min_rnr_timer = DAPX_MIN_RNR_TIMER;
+		steps->sl = rdma_ah_get_sl(&attr->ah_attr);
+		if (attr->ah_attr.type == RDMA_AH_ATTR_TYPE_IB)
+			steps->dlid = rdma_ah_get_dlid(&attr->ah_attr);
+		grh = rdma_ah_read_grh(&attr->ah_attr);
+		memcpy(steps->dgid, grh->dgid.raw, sizeof(steps->dgid));
+		steps->sgid_index = grh->sgid_index;
+		steps->hop_limit = grh->hop_limit;
+		steps->traffic_class = grh->traffic_class;
+		steps->flow_label = grh->flow_label;
+		break;
+	case IB_QPS_RTS:
+		steps->state = DAPX_QP_RTS;
+		steps->sq_psn = attr->sq_psn;
+		steps->timeout = attr->timeout;
+		steps->retry_count = attr->retry_cnt;
+		steps->rnr_retry = attr->rnr_retry;
+		steps->max_rd_atomic = min_t(int, attr->max_rd_atomic,
+					     limits->max_qp_init_rd_atom);
+		break;
+	default:
+		break;
+	}
+}
+
 /*
  * The RDMA CM knows the Ethernet address of the peer; a process gives none. The RDMA core
  * resolves it, as it does for those who use verbs: that takes a second at most.

@@ -107,6 +107,7 @@ enum dapx_cmd {
 	DAPX_CMD_XRC_QP_DISCONNECT,
 	DAPX_CMD_SRQ_RESIZE,
 	DAPX_CMD_EP_RESIZE,
+	DAPX_CMD_EP_ESTABLISH,
 };
 
 #define DAPX_DEVICE_NAME_MAX 64
@@ -641,6 +642,8 @@ enum dapx_completion_flags {
  * @DAPX_CONNECTION_UNREACHABLE: there is no route to the address
  * @DAPX_CONNECTION_TIMEWAIT_EXIT: no packet of the connection, which has ended, is under way any
  *	more; only with DAPX_EP_TIMEWAIT_EXIT, and unless the endpoint is reset or freed before
+ * @DAPX_CONNECTION_RESPONSE: the peer accepted, and DAPX_EP_ESTABLISH is to follow; only with
+ *	DAPX_CONNECT_STEPS
  *
  * DAPX_CONNECTION_DISCONNECTED and DAPX_CONNECTION_BROKEN come after the completions of all
  * requests and receives that were published before the connection ended, successful or not.
@@ -657,6 +660,7 @@ enum dapx_connection_event {
 	DAPX_CONNECTION_TIMED_OUT = 7,
 	DAPX_CONNECTION_UNREACHABLE = 8,
 	DAPX_CONNECTION_TIMEWAIT_EXIT = 9,
+	DAPX_CONNECTION_RESPONSE = 10,
 };
 
 /**
@@ -1310,7 +1314,7 @@ struct dapx_ep_query {
  * @DAPX_EP_MODIFY_REQUEST_EVD: @request_evd; before the connection request is answered
  * @DAPX_EP_MODIFY_RECV_EVD: @recv_evd; likewise, and only while the device has no receive that
  *	was taken from the ring, and no event of one waits for room in the old EVD
- * @DAPX_EP_MODIFY_CONNECT_EVD: @connect_evd; likewise
+ * @DAPX_EP_MODIFY_CONNECT_EVD: @connect_evd; likewise, and alone also in CONNECTED without a CM id
  * @DAPX_EP_MODIFY_RD_ATOMIC: @max_rd_atomic and @max_dest_rd_atomic; likewise
  * @DAPX_EP_MODIFY_USER_DATA: @user_data; likewise
  * @DAPX_EP_MODIFY_QP: @qp; cannot be combined with others
@@ -1470,11 +1474,28 @@ struct dapx_ep_resize {
 #define DAPX_EP_RESIZE _IO(DAPX_TYPE, DAPX_CMD_EP_RESIZE)
 
 /**
+ * enum dapx_connect_flags - dapx_ep_connect.flags and dapx_ep_accept.flags
+ * @DAPX_CONNECT_STEPS: the process takes the queue pair through its states, by
+ *	DAPX_EP_MODIFY_QP with dapx_cm_query.out_qp. EOPNOTSUPP: iWARP, or an endpoint of XRC
+ *
+ * The side that connects takes the step to INIT first. When DAPX_CONNECTION_RESPONSE says that
+ * the peer has accepted, it takes those to RTR and RTS, in which the endpoint stays
+ * ACTIVE_PENDING, and then DAPX_EP_ESTABLISH.
+ *
+ * The side that accepts takes all steps first. The endpoint, which is CONNECTED by them, becomes
+ * COMPLETION_PENDING.
+ */
+enum dapx_connect_flags {
+	DAPX_CONNECT_STEPS = 1 << 0,
+};
+
+/**
  * struct dapx_ep_connect - ioctl(DAPX_EP_CONNECT): connect an endpoint
  * @size: sizeof(struct dapx_ep_connect)
- * @flags: Must be 0
+ * @flags: enum dapx_connect_flags
  * @ep: handle, UNCONNECTED
- * @cm: a CM id whose route is resolved; or 0, then the module makes one for @dst
+ * @cm: a CM id whose route is resolved; or 0, then the module makes one for @dst, which
+ *	DAPX_CONNECT_STEPS cannot do without (EINVAL)
  * @dst: address and port of the listener; not with @cm
  * @src: own address; family 0 to use the routing table; not with @cm
  * @deadline: when to give up; DAPX_NO_DEADLINE for the transport's own limit
@@ -1507,8 +1528,9 @@ struct dapx_ep_connect {
 /**
  * struct dapx_ep_accept - ioctl(DAPX_EP_ACCEPT): accept a connection request
  * @size: sizeof(struct dapx_ep_accept)
- * @flags: Must be 0
- * @ep: the endpoint reserved or made for the request; else one that is UNCONNECTED
+ * @flags: enum dapx_connect_flags
+ * @ep: the endpoint reserved or made for the request; else one that is UNCONNECTED, or CONNECTED
+ *	by steps
  * @cm: the request; its handle is invalid after success
  * @rnr_retry_count: 0 to 7; 7 for no limit
  * @__reserved: Must be 0
@@ -1532,6 +1554,25 @@ struct dapx_ep_accept {
 #define DAPX_EP_ACCEPT _IO(DAPX_TYPE, DAPX_CMD_EP_ACCEPT)
 
 /**
+ * struct dapx_ep_establish - ioctl(DAPX_EP_ESTABLISH): answer the peer that accepted
+ * @size: sizeof(struct dapx_ep_establish)
+ * @flags: Must be 0
+ * @ep: handle; with DAPX_CONNECT_STEPS, after DAPX_CONNECTION_RESPONSE and the step to RTS
+ * @__reserved: Must be 0
+ *
+ * Tells the peer that this side is ready. The endpoint is CONNECTED then, without an event. If the
+ * peer cannot be told, an event says so.
+ */
+struct dapx_ep_establish {
+	__u32 size;
+	__u32 flags;
+	__u32 ep;
+	__u32 __reserved;
+};
+
+#define DAPX_EP_ESTABLISH _IO(DAPX_TYPE, DAPX_CMD_EP_ESTABLISH)
+
+/**
  * enum dapx_disconnect_flags - dapx_ep_disconnect.flags
  * @DAPX_DISCONNECT_ABRUPT: do not wait for requests in flight
  */
@@ -1550,7 +1591,7 @@ enum dapx_disconnect_flags {
  * nor in DISCONNECT_PENDING unless it is abrupt. If it is abrupt, it also ends an endpoint that
  * is UNCONNECTED with its queue pair in INIT: its receives are flushed. It returns at once, with
  * one exception: rxe completes a receive before it acknowledges it, so an abrupt disconnect over
- * rxe may wait for 20 ms after a recent receive.
+ * rxe waits until a recent receive has been acknowledged, a second at most.
  *
  * The peer stays connected until its requests are acknowledged, a quarter of a second at
  * most: the last messages that were received here may not have been acknowledged yet. iWARP
@@ -1757,6 +1798,10 @@ struct dapx_cm_resolve {
  * @out_retry_count: of the transport, as requested by the peer; 0 over iWARP
  * @out_rnr_retry_count: likewise
  * @out_port: any id: port of the device, from 1; 0 while unknown
+ * @out_qp: any id but a listener, not on iWARP: the steps with which DAPX_CONNECT_STEPS begins
+ *	or goes on. @state: the last one that is known: INIT with an address, RTS of a request
+ *	and of one that the peer has accepted; RESET: none. The members of all steps up to that one
+ *	are valid
  */
 struct dapx_cm_query {
 	__u32 size;
@@ -1781,6 +1826,7 @@ struct dapx_cm_query {
 	__u8 out_retry_count;
 	__u8 out_rnr_retry_count;
 	__u32 out_port;
+	struct dapx_qp_attr out_qp;
 };
 
 #define DAPX_CM_QUERY _IO(DAPX_TYPE, DAPX_CMD_CM_QUERY)

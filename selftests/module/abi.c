@@ -1153,7 +1153,8 @@ static void src_of_other_family(struct world *w, void *cmd)
 }
 
 static const struct reject rejects_ep_connect[] = {
-	REJECT_FLAGS(ep_connect, flags, 0ULL),
+	REJECT_FLAGS(ep_connect, flags, 1ULL),
+	REJECT(ep_connect, flags, DAPX_CONNECT_STEPS, EINVAL),
 	REJECT_HANDLE(ep_connect, ep),
 	REJECT_BY(ep_connect, dst, dst_of_no_family, EINVAL),
 	REJECT_BY(ep_connect, dst, dst_of_unix, EINVAL),
@@ -1289,7 +1290,7 @@ static void accept_with_xrc_ep(struct world *w, void *cmd)
 }
 
 static const struct reject rejects_ep_accept[] = {
-	REJECT_FLAGS(ep_accept, flags, 0ULL),
+	REJECT_FLAGS(ep_accept, flags, 1ULL),
 	REJECT_HANDLE(ep_accept, ep),
 	REJECT_BY(ep_accept, ep, accept_with_xrc_ep, EOPNOTSUPP),
 	REJECT_HANDLE(ep_accept, cm),
@@ -1300,6 +1301,48 @@ static const struct reject rejects_ep_accept[] = {
 	REJECT_OVER(ep_accept, private_data_len, out_max_accept_data),
 	REJECT(ep_accept, private_data_len, 0xffff, EINVAL),
 	ANY(ep_accept, private_data),
+	{}
+};
+
+static int ep_establish(struct world *w, void *cmd)
+{
+	struct dapx_ep_establish *c = cmd;
+	struct dapx_cm_query query = {};
+	struct ep *active, *passive;
+	struct listener listener;
+	struct dapx_event event;
+
+	if (fresh_evds(w))
+		return -1;
+	active = spare_ep(w, &w->a);
+	passive = spare_ep(w, &w->b);
+	if (!active || !passive || listener_open(&w->b, &listener) ||
+	    ep_prepare_steps(active, &listener, &query.cm))
+		return -1;
+	if (ep_connect_steps(active, query.cm))
+		return because("DAPX_EP_CONNECT: %m");
+	if (listener_request(&listener, &event) || ep_accept_steps(passive, event.request.cm) ||
+	    expect_connection(&w->a.conn, active->handle, DAPX_CONNECTION_RESPONSE, NULL))
+		return -1;
+	if (_test_cmd_cm_query(w->fd, &query))
+		return because("DAPX_CM_QUERY: %m");
+	c->ep = active->handle;
+	return qp_steps(active, &query.out_qp, DAPX_QP_INIT, DAPX_QP_RTS);
+}
+
+static void establish_without_a_response(struct world *w, void *cmd)
+{
+	struct dapx_ep_establish *c = cmd;
+	struct ep *ep = spare_ep(w, &w->a);
+
+	c->ep = ep ? ep->handle : 0;
+}
+
+static const struct reject rejects_ep_establish[] = {
+	REJECT_FLAGS(ep_establish, flags, 0ULL),
+	REJECT_HANDLE(ep_establish, ep),
+	REJECT_BY(ep_establish, ep, establish_without_a_response, EBADFD),
+	REJECT_BYTES(ep_establish, __reserved),
 	{}
 };
 
@@ -2306,6 +2349,8 @@ FIXTURE_VARIANT_ADD(cmd, srq_query)
 	SCENE(srq_query, srq_query, SRQ_QUERY, srq_query, OUTS);
 FIXTURE_VARIANT_ADD(cmd, srq_resize)
 	SCENE(srq_resize, srq_resize, SRQ_RESIZE, srq_resize_scene, OUTS);
+FIXTURE_VARIANT_ADD(cmd, ep_establish)
+	SCENE(ep_establish, ep_establish, EP_ESTABLISH, ep_establish, QP);
 FIXTURE_VARIANT_ADD(cmd, ep_resize)
 	SCENE(ep_resize, ep_resize, EP_RESIZE, ep_resize_scene, OUTS);
 FIXTURE_VARIANT_ADD(cmd, ep_resize_srq)
@@ -2659,7 +2704,7 @@ TEST(unknown_command)
 	ASSERT_LE(0, fd);
 	OK(host_set_up(&a, 0));
 	for (nr = 0; nr < 256; nr++) {
-		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_EP_RESIZE)
+		if (nr >= DAPX_CMD_INFO && nr <= DAPX_CMD_EP_ESTABLISH)
 			continue;
 		EXPECT_ERRNO(ENOTTY, ioctl(fd, _IO(DAPX_TYPE, nr), &cmd));
 		EXPECT_ERRNO(ENOTTY, ioctl(a.fd, _IO(DAPX_TYPE, nr), &cmd));

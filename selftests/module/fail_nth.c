@@ -339,6 +339,28 @@ static int for_ep_accept(struct stage *s, void *cmd)
 	return 0;
 }
 
+static int for_ep_establish(struct stage *s, void *cmd)
+{
+	struct dapx_cm_query query = {};
+	struct dapx_event event;
+
+	drain(&s->a);
+	drain(&s->b);
+	if (an_ep(s) || ep_create(&s->b, &s->eb) ||
+	    ep_prepare_steps(&s->ea, &s->there, &s->handle))
+		return -1;
+	if (ep_connect_steps(&s->ea, s->handle))
+		return because("DAPX_EP_CONNECT: %m");
+	if (listener_request(&s->there, &event) || ep_accept_steps(&s->eb, event.request.cm) ||
+	    expect_connection(&s->a.conn, s->ea.handle, DAPX_CONNECTION_RESPONSE, NULL))
+		return -1;
+	query.cm = s->handle;
+	if (_test_cmd_cm_query(s->a.fd, &query))
+		return because("DAPX_CM_QUERY: %m");
+	((struct dapx_ep_establish *)cmd)->ep = s->ea.handle;
+	return qp_steps(&s->ea, &query.out_qp, DAPX_QP_INIT, DAPX_QP_RTS);
+}
+
 static int for_ep_disconnect(struct stage *s, void *cmd)
 {
 	if (connected(s))
@@ -896,6 +918,8 @@ FIXTURE_VARIANT_ADD(fail, ep_connect)
 	FAIL(ep_connect, EP_CONNECT, for_ep_connect);
 FIXTURE_VARIANT_ADD(fail, ep_accept)
 	FAIL(ep_accept, EP_ACCEPT, for_ep_accept);
+FIXTURE_VARIANT_ADD(fail, ep_establish)
+	FAIL(ep_establish, EP_ESTABLISH, for_ep_establish);
 FIXTURE_VARIANT_ADD(fail, ep_disconnect)
 	FAIL(ep_disconnect, EP_DISCONNECT, for_ep_disconnect);
 FIXTURE_VARIANT_ADD(fail, ep_reset) FAIL(ep_reset, EP_RESET, for_ep_reset);

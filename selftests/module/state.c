@@ -381,6 +381,13 @@ static int op_modify_qp(struct scene *s)
 	return modify(s, DAPX_EP_MODIFY_QP);
 }
 
+static int op_establish(struct scene *s)
+{
+	struct dapx_ep_establish cmd = { .ep = s->subject.handle };
+
+	return _test_cmd_ep_establish(s->b.fd, &cmd);
+}
+
 static int op_reset(struct scene *s)
 {
 	struct dapx_ep_reset cmd = { .ep = s->subject.handle };
@@ -515,6 +522,9 @@ static const struct operation operations[] = {
 				 { UNC, RES, PAS, NO,  TEN, NO,  CON, NO,  NO } },
 	{ "modify the queue pair", op_modify_qp,
 				 { UNC, NO,  NO,  NO,  NO,  NO,  NO,  NO,  NO } },
+	/* None of them is connected by steps. */
+	{ "establish", op_establish,
+				 { NO,  NO,  NO,  NO,  NO,  NO,  NO,  NO,  NO } },
 	{ "resize", op_resize,	 { UNC, RES, PAS, NO,  TEN, NO,  NO,  NO,  NO } },
 	{ "reset", op_reset,	 { UNC, NO,  NO,  NO,  NO,  NO,  NO,  NO,  UNC } },
 	{ "query", op_query,	 { UNC, RES, PAS, ACT, TEN, COM, CON, DIP, DIS } },

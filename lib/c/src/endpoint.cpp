@@ -64,6 +64,36 @@ int check(const dapxc_connect_options* options) noexcept
     return 0;
 }
 
+int connect_cm(dapxc_ep* ep, const dapxc_cm* cm, const dapxc_connect_options* options,
+               bool by_steps) noexcept
+{
+    if (ep == nullptr || cm == nullptr)
+        return invalid();
+    if (const int error = check(options); error != 0)
+        return error;
+    dapx::ConnectOptions connect = options_of(options);
+    connect.by_steps = by_steps;
+    return errno_of(ep->object.connect(cm->object, connect));
+}
+
+int accept(dapxc_ep* ep, dapxc_cm* request, std::uint8_t rnr_retry_count, const void* private_data,
+           std::size_t private_data_len, bool by_steps) noexcept
+{
+    if (ep == nullptr || request == nullptr || !valid_bytes(private_data, private_data_len))
+        return invalid();
+    dapx::Endpoint* rc = rc_of(*ep);
+    if (rc == nullptr)
+        return keep(EOPNOTSUPP,
+                    "an XRC endpoint accepts no connection; dapxc_xrc_qp_accept() does");
+    const auto done = rc->accept(std::move(request->object),
+                                 {.rnr_retry_count = rnr_retry_count,
+                                  .by_steps = by_steps,
+                                  .private_data = bytes(private_data, private_data_len)});
+    if (done)
+        delete request;
+    return errno_of(done);
+}
+
 } // namespace
 
 dapxc_ep* dapxc_ep_create(const dapxc_pd* pd, const dapxc_evd* request_evd,
@@ -172,28 +202,30 @@ int dapxc_ep_connect(dapxc_ep* ep, const sockaddr* destination, const sockaddr* 
 
 int dapxc_ep_connect_cm(dapxc_ep* ep, const dapxc_cm* cm, const dapxc_connect_options* options)
 {
-    if (ep == nullptr || cm == nullptr)
-        return invalid();
-    if (const int error = check(options); error != 0)
-        return error;
-    return errno_of(ep->object.connect(cm->object, options_of(options)));
+    return connect_cm(ep, cm, options, false);
+}
+
+int dapxc_ep_connect_by_steps(dapxc_ep* ep, const dapxc_cm* cm,
+                              const dapxc_connect_options* options)
+{
+    return connect_cm(ep, cm, options, true);
 }
 
 int dapxc_ep_accept(dapxc_ep* ep, dapxc_cm* request, uint8_t rnr_retry_count,
                     const void* private_data, size_t private_data_len)
 {
-    if (ep == nullptr || request == nullptr || !valid_bytes(private_data, private_data_len))
-        return invalid();
-    dapx::Endpoint* rc = rc_of(*ep);
-    if (rc == nullptr)
-        return keep(EOPNOTSUPP,
-                    "an XRC endpoint accepts no connection; dapxc_xrc_qp_accept() does");
-    const auto done = rc->accept(std::move(request->object),
-                                 {.rnr_retry_count = rnr_retry_count,
-                                  .private_data = bytes(private_data, private_data_len)});
-    if (done)
-        delete request;
-    return errno_of(done);
+    return accept(ep, request, rnr_retry_count, private_data, private_data_len, false);
+}
+
+int dapxc_ep_accept_by_steps(dapxc_ep* ep, dapxc_cm* request, uint8_t rnr_retry_count,
+                             const void* private_data, size_t private_data_len)
+{
+    return accept(ep, request, rnr_retry_count, private_data, private_data_len, true);
+}
+
+int dapxc_ep_establish(dapxc_ep* ep)
+{
+    return ep != nullptr ? errno_of(ep->object.establish()) : invalid();
 }
 
 int dapxc_ep_disconnect(dapxc_ep* ep, uint32_t flags)

@@ -193,6 +193,11 @@ static void endpoints(void)
 	CHECK(dapxc_ep_accept(NULL, cm, 7, NULL, 0) == EINVAL);
 	CHECK(dapxc_ep_accept(ep, NULL, 7, NULL, 0) == EINVAL);
 	CHECK(dapxc_ep_accept(ep, cm, 7, NULL, 1) == EINVAL);
+	CHECK(dapxc_ep_connect_by_steps(NULL, cm, NULL) == EINVAL);
+	CHECK(dapxc_ep_connect_by_steps(ep, NULL, NULL) == EINVAL);
+	CHECK(dapxc_ep_accept_by_steps(NULL, cm, 7, NULL, 0) == EINVAL);
+	CHECK(dapxc_ep_accept_by_steps(ep, NULL, 7, NULL, 0) == EINVAL);
+	CHECK(dapxc_ep_establish(NULL) == EINVAL);
 	CHECK(dapxc_ep_disconnect(NULL, 0) == EINVAL);
 	CHECK(dapxc_ep_disconnect(ep, ~0U) == EOPNOTSUPP);
 	CHECK(dapxc_ep_reset(NULL) == EINVAL);

@@ -595,6 +595,13 @@ static void connections(void)
 	CHECK(dapxc_ep_connect_cm(ep, cm, &later.known) == 0);
 	fake_last(DAPX_EP_CONNECT, &connect, sizeof(connect));
 	CHECK(connect.cm == dapxc_cm_handle(cm) && connect.dst.ss_family == 0);
+	CHECK(connect.flags == 0);
+	CHECK(dapxc_ep_connect_by_steps(ep, cm, &options) == 0);
+	fake_last(DAPX_EP_CONNECT, &connect, sizeof(connect));
+	CHECK(connect.cm == dapxc_cm_handle(cm) && connect.flags == DAPX_CONNECT_STEPS);
+	fake_fail_next(DAPX_EP_ESTABLISH, EBADFD);
+	CHECK(dapxc_ep_establish(ep) == EBADFD);
+	CHECK(dapxc_ep_establish(ep) == 0);
 	CHECK(dapxc_cm_free(cm) == 0);
 
 	listener = dapxc_cm_create(evd, 0);
@@ -629,7 +636,16 @@ static void connections(void)
 	CHECK(dapxc_ep_accept(ep, request, 5, "ok", 2) == EPROTO);
 	CHECK(dapxc_ep_accept(ep, request, 5, "ok", 2) == 0);
 	fake_last(DAPX_EP_ACCEPT, &accept, sizeof(accept));
-	CHECK(accept.rnr_retry_count == 5 && accept.private_data_len == 2);
+	CHECK(accept.rnr_retry_count == 5 && accept.private_data_len == 2 && accept.flags == 0);
+	CHECK(dapxc_cm_free(played) == 0);
+
+	played = dapxc_cm_create(evd, 0);
+	event.request.cm = dapxc_cm_handle(played);
+	fake_unacked(1);
+	request = dapxc_cm_request(listener, &event);
+	CHECK(dapxc_ep_accept_by_steps(ep, request, 5, "ok", 2) == 0);
+	fake_last(DAPX_EP_ACCEPT, &accept, sizeof(accept));
+	CHECK(accept.flags == DAPX_CONNECT_STEPS);
 	CHECK(dapxc_cm_free(played) == 0);
 
 	played = dapxc_cm_create(evd, 0);

@@ -6,6 +6,7 @@
 #include "ioctl.hpp"
 #include "one_context.hpp"
 #include "private_data.hpp"
+#include "qp_step.hpp"
 #include "sockaddr.hpp"
 
 #include <dapx/endpoint.hpp>
@@ -163,6 +164,11 @@ Result<CmInfo> CmId::query() const noexcept
         .retry_count = argument.out_retry_count,
         .rnr_retry_count = argument.out_rnr_retry_count,
         .port = argument.out_port,
+        .steps = {.last = QpState{argument.out_qp.state},
+                  .port = argument.out_qp.port,
+                  .pkey_index = argument.out_qp.pkey_index,
+                  .ready_to_receive = detail::path_from_abi(argument.out_qp),
+                  .ready_to_send = detail::ready_to_send_from_abi(argument.out_qp)},
     };
 }
 

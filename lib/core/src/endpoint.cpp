@@ -71,6 +71,7 @@ Result<void> Endpoint::accept(CmId&& request, const AcceptOptions& options) noex
     ::dapx_ep_accept argument{};
     argument.ep = handle();
     argument.cm = request.handle();
+    argument.flags = options.by_steps ? DAPX_CONNECT_STEPS : 0;
     argument.rnr_retry_count = options.rnr_retry_count;
     if (auto done = detail::copy_private_data(options.private_data, argument.private_data,
                                               argument.private_data_len);

@@ -192,6 +192,7 @@ namespace {
 Result<void> connect(int fd, ::dapx_ep_connect& argument, const ConnectOptions& options,
                      const Address* destination, bool xrc) noexcept
 {
+    argument.flags = options.by_steps ? DAPX_CONNECT_STEPS : 0;
     argument.deadline = detail::to_abi(options.deadline);
     argument.retry_count = options.retry_count;
     argument.rnr_retry_count = options.rnr_retry_count;
@@ -230,6 +231,13 @@ Result<void> EndpointBase::connect(const CmId& id, const ConnectOptions& options
     argument.ep = handle();
     argument.cm = id.handle();
     return dapx::connect(fd(), argument, options, nullptr, xrc_);
+}
+
+Result<void> EndpointBase::establish() noexcept
+{
+    ::dapx_ep_establish argument{};
+    argument.ep = handle();
+    return detail::command(fd(), argument, "cannot establish the connection");
 }
 
 Result<void> EndpointBase::disconnect() noexcept

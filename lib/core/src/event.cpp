@@ -87,6 +87,8 @@ const char* describe(Connection what) noexcept
         return "there is no way to the address from this RDMA device";
     case Connection::timewait_exit:
         return "no packet of the connection is under way any more";
+    case Connection::response:
+        return "the peer accepted, and waits for an answer";
     }
     return "unknown connection event";
 }

@@ -47,6 +47,7 @@ DAPX_COMMAND(dapx_ep_query, DAPX_EP_QUERY, true);
 DAPX_COMMAND(dapx_ep_modify, DAPX_EP_MODIFY, true);
 DAPX_COMMAND(dapx_ep_connect, DAPX_EP_CONNECT, true);
 DAPX_COMMAND(dapx_ep_accept, DAPX_EP_ACCEPT, true);
+DAPX_COMMAND(dapx_ep_establish, DAPX_EP_ESTABLISH, true);
 DAPX_COMMAND(dapx_ep_disconnect, DAPX_EP_DISCONNECT, true);
 DAPX_COMMAND(dapx_ep_reset, DAPX_EP_RESET, true);
 DAPX_COMMAND(dapx_ep_resize, DAPX_EP_RESIZE, true);

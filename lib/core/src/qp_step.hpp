@@ -72,6 +72,17 @@ namespace dapx::detail {
     return path;
 }
 
+[[nodiscard]] inline ReadyToSend ready_to_send_from_abi(const ::dapx_qp_attr& qp) noexcept
+{
+    return {
+        .sq_psn = qp.sq_psn,
+        .timeout = qp.timeout,
+        .retry_count = qp.retry_count,
+        .rnr_retry = qp.rnr_retry,
+        .max_rd_atomic = qp.max_rd_atomic,
+    };
+}
+
 /// What a step attempts, for a sentence on its failure.
 [[nodiscard]] inline const char* attempt_of(const ::dapx_qp_attr& step) noexcept
 {

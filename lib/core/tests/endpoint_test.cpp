@@ -417,6 +417,28 @@ TEST_F(EndpointTest, ConnectAndAccept)
     EXPECT_EQ(module.last<dapx_ep_accept>(DAPX_EP_ACCEPT).cm, handle);
 }
 
+TEST_F(EndpointTest, BySteps)
+{
+    CmId id = CmId::create(evd).value();
+    const auto info = id.query();
+    ASSERT_TRUE(info);
+    EXPECT_EQ(info->steps.last, QpState::ready_to_send);
+    EXPECT_EQ(info->steps.port, 1U);
+    EXPECT_EQ(info->steps.ready_to_receive.dest_qp_num, 20U);
+    EXPECT_EQ(info->steps.ready_to_send.sq_psn, 21U);
+    ASSERT_TRUE(endpoint.connect(id, {.by_steps = true}));
+    EXPECT_EQ(module.last<dapx_ep_connect>(DAPX_EP_CONNECT).flags,
+              std::uint32_t{DAPX_CONNECT_STEPS});
+    ASSERT_TRUE(endpoint.connect(id));
+    EXPECT_EQ(module.last<dapx_ep_connect>(DAPX_EP_CONNECT).flags, 0U);
+    ASSERT_TRUE(endpoint.establish());
+    EXPECT_EQ(module.last<dapx_ep_establish>(DAPX_EP_ESTABLISH).ep, endpoint.handle());
+    module.fail_next(DAPX_EP_ESTABLISH, EBADFD);
+    EXPECT_EQ(endpoint.establish().error().code(), EBADFD);
+    ASSERT_TRUE(endpoint.accept(std::move(id), {.by_steps = true}));
+    EXPECT_EQ(module.last<dapx_ep_accept>(DAPX_EP_ACCEPT).flags, std::uint32_t{DAPX_CONNECT_STEPS});
+}
+
 TEST_F(EndpointTest, DisconnectAndModify)
 {
     ASSERT_TRUE(endpoint.disconnect());

@@ -234,6 +234,10 @@ int FakeModule::run(unsigned long request, void* argument)
     case DAPX_CM_QUERY:
         as<dapx_cm_query>(argument).out_unacked = unacked;
         as<dapx_cm_query>(argument).out_xrc = xrc_request ? 1 : 0;
+        as<dapx_cm_query>(argument).out_qp.state = DAPX_QP_RTS;
+        as<dapx_cm_query>(argument).out_qp.port = 1;
+        as<dapx_cm_query>(argument).out_qp.dest_qp_num = 20;
+        as<dapx_cm_query>(argument).out_qp.sq_psn = 21;
         return 0;
     case DAPX_CM_ACK:
         if (as<dapx_cm_ack>(argument).events > unacked)

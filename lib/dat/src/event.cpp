@@ -109,7 +109,8 @@ DAT_EVENT_NUMBER number_of(core::Connection what) noexcept
     case core::Connection::unreachable:
         return DAT_CONNECTION_EVENT_UNREACHABLE;
     case core::Connection::timewait_exit:
-        break; // comes only if asked for
+    case core::Connection::response:
+        break; // come only if asked for
     }
     return DAT_CONNECTION_EVENT_BROKEN;
 }

@@ -90,6 +90,42 @@ void op_ep_connect(struct actor *me, const __u8 *arg)
 	_test_cmd_ep_connect(me->side->host.fd, &cmd);
 }
 
+/* A connection by steps: what the CM knows of one, and what goes before and after them. */
+void op_ep_by_steps(struct actor *me, const __u8 *arg)
+{
+	const int fd = me->side->host.fd;
+	const __u32 ep = some_ep(me, arg[0])->handle;
+	const __u32 cm = me->side->cm[arg[2] % CMS];
+	const __u32 request = me->side->request[arg[2] % REQUESTS];
+	struct dapx_cm_query query = { .cm = arg[3] / 4 % 2 ? cm : request };
+	struct dapx_ep_modify step = { .ep = ep, .mask = DAPX_EP_MODIFY_QP };
+	struct dapx_ep_connect connect = {
+		.ep = ep, .cm = cm, .flags = DAPX_CONNECT_STEPS, .deadline = in_ms(200),
+	};
+	struct dapx_ep_accept accept = {
+		.ep = ep, .cm = request, .flags = DAPX_CONNECT_STEPS,
+	};
+	struct dapx_ep_establish establish = { .ep = ep };
+
+	switch (arg[1] % 4) {
+	case 0:
+		_test_cmd_cm_query(fd, &query);
+		step.qp = query.out_qp;
+		step.qp.state = 1 + arg[3] % 3;
+		_test_cmd_ep_modify(fd, &step);
+		break;
+	case 1:
+		_test_cmd_ep_connect(fd, &connect);
+		break;
+	case 2:
+		_test_cmd_ep_accept(fd, &accept);
+		break;
+	default:
+		_test_cmd_ep_establish(fd, &establish);
+		break;
+	}
+}
+
 void op_answer(struct actor *me, const __u8 *arg)
 {
 	struct host *host = &me->side->host;

@@ -161,6 +161,78 @@ int ep_accept(struct ep *ep, __u32 request)
 	return 0;
 }
 
+int qp_steps(struct ep *ep, const struct dapx_qp_attr *steps, __u32 from, __u32 last)
+{
+	struct dapx_ep_modify cmd = {
+		.ep = ep->handle, .mask = DAPX_EP_MODIFY_QP, .qp = *steps,
+	};
+
+	if (steps->state < last)
+		return because("the CM knows the steps up to %u only", steps->state);
+	for (cmd.qp.state = from + 1; cmd.qp.state <= last; cmd.qp.state++)
+		if (_test_cmd_ep_modify(ep->host->fd, &cmd))
+			return because("DAPX_EP_MODIFY to %u: %m", cmd.qp.state);
+	return 0;
+}
+
+int ep_prepare_steps(struct ep *ep, const struct listener *to, __u32 *cm)
+{
+	struct host *host = ep->host;
+	struct dapx_cm_create made = { .evd = host->conn.handle };
+	struct dapx_cm_query query = {};
+	struct dapx_cm_ack ack = { .events = 2 };
+
+	if (_test_cmd_cm_create(host->fd, &made))
+		return because("DAPX_CM_CREATE: %m");
+	*cm = made.out_cm;
+	query.cm = *cm;
+	ack.cm = *cm;
+	if (cm_resolve_addr(host, *cm, to->host->addr, to->port, host->addr, PATIENCE_MS))
+		return because("DAPX_CM_RESOLVE, address: %m");
+	if (expect_cm(&host->conn, *cm, DAPX_CM_ADDR_RESOLVED, NULL))
+		return -1;
+	if (cm_resolve_route(host, *cm))
+		return because("DAPX_CM_RESOLVE, route: %m");
+	if (expect_cm(&host->conn, *cm, DAPX_CM_ROUTE_RESOLVED, NULL))
+		return -1;
+	if (_test_cmd_cm_ack(host->fd, &ack))
+		return because("DAPX_CM_ACK: %m");
+	if (_test_cmd_cm_query(host->fd, &query))
+		return because("DAPX_CM_QUERY: %m");
+	return qp_steps(ep, &query.out_qp, DAPX_QP_RESET, DAPX_QP_INIT);
+}
+
+int ep_connect_steps(struct ep *ep, __u32 cm)
+{
+	struct dapx_ep_connect cmd = {
+		.ep = ep->handle,
+		.cm = cm,
+		.flags = DAPX_CONNECT_STEPS,
+		.deadline = in_ms(PATIENCE_MS),
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+	};
+
+	return _test_cmd_ep_connect(ep->host->fd, &cmd);
+}
+
+int ep_accept_steps(struct ep *ep, __u32 request)
+{
+	struct dapx_cm_query query = { .cm = request };
+	struct dapx_ep_accept cmd = {
+		.ep = ep->handle, .cm = request, .flags = DAPX_CONNECT_STEPS,
+		.rnr_retry_count = 7,
+	};
+
+	if (_test_cmd_cm_query(ep->host->fd, &query))
+		return because("DAPX_CM_QUERY: %m");
+	if (qp_steps(ep, &query.out_qp, DAPX_QP_RESET, DAPX_QP_RTS))
+		return -1;
+	if (_test_cmd_ep_accept(ep->host->fd, &cmd))
+		return because("DAPX_EP_ACCEPT: %m");
+	return 0;
+}
+
 int connect_through(struct ep *active, struct listener *listener,
 		    struct ep *passive)
 {

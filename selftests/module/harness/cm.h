@@ -47,6 +47,14 @@ void connect_usual(const struct ep *ep, const struct listener *to,
 /* Sends the request; the answer is up to the listener's owner. */
 int ep_connect(struct ep *ep, const struct listener *to);
 int ep_accept(struct ep *ep, __u32 request);
+/* Takes the queue pair from state @from on to @last, with what the CM knows of the steps. */
+int qp_steps(struct ep *ep, const struct dapx_qp_attr *steps, __u32 from, __u32 last);
+/* Resolves a new id to the listener, and takes the step to INIT; the request is not sent yet. */
+int ep_prepare_steps(struct ep *ep, const struct listener *to, __u32 *cm);
+/* The command itself: -1 with errno, and without a sentence. */
+int ep_connect_steps(struct ep *ep, __u32 cm);
+/* Takes all steps, and then accepts. */
+int ep_accept_steps(struct ep *ep, __u32 request);
 /* Through @listener, whose host owns @passive; both are CONNECTED afterwards. */
 int connect_through(struct ep *active, struct listener *listener,
 		    struct ep *passive);

@@ -362,6 +362,20 @@ DAPXC_API int dapxc_ep_connect_cm(struct dapxc_ep *ep, const struct dapxc_cm *cm
 DAPXC_API int dapxc_ep_accept(struct dapxc_ep *ep, struct dapxc_cm *request,
 			      uint8_t rnr_retry_count, const void *private_data,
 			      size_t private_data_len);
+/*
+ * The same if the program takes the queue pair through its states: see DAPX_CONNECT_STEPS. What
+ * dapxc_ep_modify_qp() needs is in dapx_cm_query.out_qp. EOPNOTSUPP: iWARP, or an endpoint of XRC.
+ */
+DAPXC_API int dapxc_ep_connect_by_steps(struct dapxc_ep *ep, const struct dapxc_cm *cm,
+					const struct dapxc_connect_options *options);
+DAPXC_API int dapxc_ep_accept_by_steps(struct dapxc_ep *ep, struct dapxc_cm *request,
+				       uint8_t rnr_retry_count, const void *private_data,
+				       size_t private_data_len);
+/*
+ * Answers the peer that accepted, by steps, after that to DAPX_QP_RTS. EBADFD: it has not, or the
+ * step is to be taken first.
+ */
+DAPXC_API int dapxc_ep_establish(struct dapxc_ep *ep);
 /* @flags: enum dapx_disconnect_flags. */
 DAPXC_API int dapxc_ep_disconnect(struct dapxc_ep *ep, uint32_t flags);
 /*

@@ -5,6 +5,7 @@
 #include <dapx/endpoint_options.hpp>
 #include <dapx/evd.hpp>
 #include <dapx/object.hpp>
+#include <dapx/qp.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -29,6 +30,17 @@ enum class CmState : std::uint32_t {
     ended = DAPX_CM_ENDED,
 };
 
+/// What takes a queue pair through its states: up to @p last, which is QpState::init when the
+/// address is known, and QpState::ready_to_send of a request, and when the peer has accepted.
+/// Source: dapx_cm_query.out_qp.
+struct CmSteps {
+    QpState last = QpState::reset; ///< reset: none is known; so always on iWARP
+    std::uint8_t port = 0;
+    std::uint16_t pkey_index = 0;
+    ReadyToReceive ready_to_receive;
+    ReadyToSend ready_to_send;
+};
+
 /// Source: struct dapx_cm_query.
 struct CmInfo {
     CmState state{};
@@ -50,6 +62,7 @@ struct CmInfo {
     std::uint8_t retry_count = 0;     ///< that it asks for; 0 over iWARP, as the next
     std::uint8_t rnr_retry_count = 0;
     std::uint32_t port = 0; ///< of the device, from 1; 0 while not known
+    CmSteps steps;          ///< for ConnectOptions::by_steps and AcceptOptions::by_steps
 };
 
 /// What CmId::modify() sets: what has a value. Source: struct dapx_cm_modify.

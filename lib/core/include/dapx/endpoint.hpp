@@ -15,6 +15,9 @@ namespace dapx {
 /// How a connection is accepted. Source: struct dapx_ep_accept.
 struct AcceptOptions {
     std::uint8_t rnr_retry_count = 7; ///< receiver not ready, 0 to 7; 7 for without end
+    /// The program has taken the queue pair through its states. Not on iWARP.
+    /// Source: DAPX_CONNECT_STEPS.
+    bool by_steps = false;
     /// For the peer; read during the call. At most DeviceAttributes::max_accept_data bytes, 196.
     std::span<const std::byte> private_data = {};
 };

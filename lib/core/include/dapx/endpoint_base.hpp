@@ -53,6 +53,10 @@ struct ConnectOptions {
     Deadline deadline = no_deadline;  ///< when to give up; default: the transport's own limit
     std::uint8_t retry_count = 7;     ///< of the transport, 0 to 7
     std::uint8_t rnr_retry_count = 7; ///< receiver not ready, 0 to 7; 7 for without end
+    /// The program takes the queue pair through its states: qp_init() comes first, and
+    /// Connection::response before the others, then establish(). Only by a CmId, and not on iWARP.
+    /// Source: DAPX_CONNECT_STEPS.
+    bool by_steps = false;
     /// For the listener; read during the call. At most DeviceAttributes::max_connect_data bytes,
     /// 56; of XRC max_xrc_connect_data, 48.
     std::span<const std::byte> private_data = {};
@@ -198,6 +202,11 @@ public:
 
     /// The same by a CM id whose route is resolved; it must live as long as this endpoint.
     [[nodiscard]] Result<void> connect(const CmId& id, const ConnectOptions& options = {}) noexcept;
+
+    /// With ConnectOptions::by_steps, after qp_ready_to_send(): tells the peer that this side is
+    /// ready. The endpoint is connected then, without an event. Errors: EBADFD.
+    /// Source: DAPX_EP_ESTABLISH.
+    [[nodiscard]] Result<void> establish() noexcept;
 
     /// Ends the connection when the requests under way have ended; a connection event tells.
     /// Errors: EBADFD. Source: DAPX_EP_DISCONNECT.

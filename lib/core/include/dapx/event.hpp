@@ -67,6 +67,7 @@ enum class Connection : std::uint32_t {
     timed_out = DAPX_CONNECTION_TIMED_OUT,
     unreachable = DAPX_CONNECTION_UNREACHABLE,
     timewait_exit = DAPX_CONNECTION_TIMEWAIT_EXIT, ///< only with EndpointOptions::timewait_exit
+    response = DAPX_CONNECTION_RESPONSE,           ///< only with ConnectOptions::by_steps
 };
 
 /// What happened to a CM id. Source: enum dapx_cm_event.
