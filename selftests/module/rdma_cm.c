@@ -88,18 +88,18 @@ static struct rdma_cm_id *listen_at(struct rdma_event_channel *channel, const ch
 	return id;
 }
 
-static int make_qp(struct rdma_cm_id *id)
+static struct ibv_qp_init_attr usual_qp(void)
 {
-	struct ibv_qp_init_attr attr = {
-		.cap = {
-			.max_send_wr = DEPTH,
-			.max_recv_wr = DEPTH,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-		},
+	return (struct ibv_qp_init_attr){
+		.cap = { DEPTH, DEPTH, 1, 1 },
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};
+}
+
+static int make_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr attr = usual_qp();
 
 	return rdma_create_qp(id, NULL, &attr) ? because("rdma_create_qp: %m") : 0;
 }
@@ -843,6 +843,216 @@ TEST_F(cm, a_queue_pair_that_goes_disconnects)
 	OK(quiet(self->ca));
 }
 
+/* ---- queue pairs that the program takes through their states itself ---- */
+
+/* Made by verbs; the id knows nothing of it, and the CQ is its own. */
+static int make_foreign_qp(struct rdma_cm_id *id, struct ibv_qp **qp)
+{
+	struct ibv_qp_init_attr attr = usual_qp();
+
+	attr.send_cq = ibv_create_cq(id->verbs, 2 * DEPTH, NULL, NULL, 0);
+	attr.recv_cq = attr.send_cq;
+	if (!attr.send_cq)
+		return because("ibv_create_cq: %m");
+	*qp = ibv_create_qp(id->pd, &attr);
+	return *qp ? 0 : because("ibv_create_qp: %m");
+}
+
+static int drop_foreign_qp(struct ibv_qp *qp)
+{
+	struct ibv_cq *cq = qp->send_cq;
+
+	return ibv_destroy_qp(qp) || ibv_destroy_cq(cq) ? because("destroying: %m") : 0;
+}
+
+/* As programs do it: with what rdma_init_qp_attr() returns, as it is. */
+static int take_to(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask, ret;
+
+	if (rdma_init_qp_attr(id, &attr, &mask))
+		return because("rdma_init_qp_attr to %u: %m", state);
+	ret = ibv_modify_qp(qp, &attr, mask);
+	return ret ? because("ibv_modify_qp to %u: %s", state, strerror(ret)) : 0;
+}
+
+static enum ibv_qp_state state_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) ? IBV_QPS_UNKNOWN : attr.qp_state;
+}
+
+/* One message of 8 bytes. */
+static int foreign_message(struct ibv_qp *from, struct ibv_qp *to)
+{
+	static __u64 sent, got;
+	struct ibv_mr *ms = ibv_reg_mr(from->pd, &sent, 8, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *mg = ibv_reg_mr(to->pd, &got, 8, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge to_send = { .addr = (uintptr_t)&sent, .length = 8 };
+	struct ibv_sge to_get = { .addr = (uintptr_t)&got, .length = 8 };
+	struct ibv_send_wr send = { .sg_list = &to_send, .num_sge = 1, .opcode = IBV_WR_SEND };
+	struct ibv_recv_wr recv = { .sg_list = &to_get, .num_sge = 1 };
+	struct ibv_send_wr *bad_send;
+	struct ibv_recv_wr *bad_recv;
+	struct ibv_wc wc;
+	int ret = -1;
+
+	sent = dice();
+	got = ~sent;
+	if (!ms || !mg)
+		return because("ibv_reg_mr: %m");
+	to_send.lkey = ms->lkey;
+	to_get.lkey = mg->lkey;
+	if (ibv_post_recv(to, &recv, &bad_recv) || ibv_post_send(from, &send, &bad_send))
+		because("post");
+	else if (!await_wc(from->send_cq, &wc) && !await_wc(to->recv_cq, &wc))
+		ret = sent == got ? 0 : because("not it");
+	ibv_dereg_mr(ms);
+	ibv_dereg_mr(mg);
+	return ret;
+}
+
+/* The id and the queue pair of a's side, whose request has gone. */
+static int call_by_steps(struct _test_data_cm *self, struct ibv_qp **qp)
+{
+	struct rdma_conn_param param = {
+		.responder_resources = 1,
+		.initiator_depth = 1,
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+	};
+
+	if (resolved(self, self->port, true, &self->a) || make_foreign_qp(self->a, qp) ||
+	    take_to(self->a, *qp, IBV_QPS_INIT))
+		return -1;
+	param.qp_num = (*qp)->qp_num;
+	return rdma_connect(self->a, &param) ? because("rdma_connect: %m") : 0;
+}
+
+static int accept_by_steps(struct rdma_cm_id *id, struct ibv_qp **qp, const char *data)
+{
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = strlen(data) + 1,
+		.responder_resources = 1,
+		.initiator_depth = 1,
+		.rnr_retry_count = 7,
+	};
+
+	if (make_foreign_qp(id, qp) || take_to(id, *qp, IBV_QPS_INIT) ||
+	    take_to(id, *qp, IBV_QPS_RTR) || take_to(id, *qp, IBV_QPS_RTS))
+		return -1;
+	param.qp_num = (*qp)->qp_num;
+	return rdma_accept(id, &param) ? because("rdma_accept: %m") : 0;
+}
+
+TEST_F(cm, by_steps)
+{
+	struct rdma_cm_event *event;
+	struct ibv_qp *qa, *qb;
+
+	if (on_siw())
+		SKIP(return, "an iWARP driver takes the steps itself");
+	OK(call_by_steps(self, &qa));
+	OK(take_request(self->cb, self->listener, &self->b));
+	OK(accept_by_steps(self->b, &qb, "welcome"));
+	event = next_is(self->ca, self->a, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	ASSERT_NE(NULL, event) TH_LOG("%s", why());
+	EXPECT_STREQ("welcome", event->param.conn.private_data);
+	EXPECT_EQ(qb->qp_num, event->param.conn.qp_num);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_EQ(IBV_QPS_INIT, state_of(qa));
+	OK(take_to(self->a, qa, IBV_QPS_RTR));
+	EXPECT_EQ(IBV_QPS_RTR, state_of(qa));
+	OK(take_to(self->a, qa, IBV_QPS_RTS));
+	EXPECT_EQ(IBV_QPS_RTS, state_of(qa));
+	EXPECT_EQ(IBV_QPS_RTS, state_of(qb));
+	OK(quiet(self->cb));
+	ASSERT_EQ(0, rdma_establish(self->a));
+	OK(expect(self->cb, self->b, RDMA_CM_EVENT_ESTABLISHED));
+	/* Whoever establishes it needs not be told. */
+	OK(quiet(self->ca));
+	EXPECT_ERRNO(EINVAL, rdma_establish(self->a));
+	OK(foreign_message(qa, qb));
+	OK(foreign_message(qb, qa));
+
+	/* As long as its queue pair is there, an id is, too. */
+	EXPECT_ERRNO(EBUSY, rdma_destroy_id(self->a));
+	ASSERT_EQ(0, rdma_disconnect(self->a));
+	OK(expect(self->ca, self->a, RDMA_CM_EVENT_DISCONNECTED));
+	OK(expect(self->cb, self->b, RDMA_CM_EVENT_DISCONNECTED));
+	OK(drop_foreign_qp(qa));
+	OK(drop_foreign_qp(qb));
+}
+
+TEST_F(cm, by_steps_with_a_peer_that_takes_none)
+{
+	struct ibv_qp *qp;
+
+	if (on_siw())
+		SKIP(return, "an iWARP driver takes the steps itself");
+	OK(call_by_steps(self, &qp));
+	OK(take_request(self->cb, self->listener, &self->b));
+	OK(make_qp(self->b));
+	ASSERT_EQ(0, rdma_accept(self->b, NO_PARAM));
+	OK(expect(self->ca, self->a, RDMA_CM_EVENT_CONNECT_RESPONSE));
+	OK(take_to(self->a, qp, IBV_QPS_RTR));
+	OK(take_to(self->a, qp, IBV_QPS_RTS));
+	ASSERT_EQ(0, rdma_establish(self->a));
+	OK(expect(self->cb, self->b, RDMA_CM_EVENT_ESTABLISHED));
+	/* The other end goes, and this one with it. */
+	rdma_destroy_qp(self->b);
+	OK(expect(self->ca, self->a, RDMA_CM_EVENT_DISCONNECTED));
+	OK(drop_foreign_qp(qp));
+}
+
+TEST_F(cm, by_steps_out_of_order)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	struct rdma_conn_param param = {};
+	struct ibv_qp *qp;
+	int mask;
+
+	if (on_siw())
+		SKIP(return, "an iWARP driver takes the steps itself");
+	EXPECT_ERRNO(EINVAL, rdma_init_qp_attr(self->listener, &attr, &mask));
+	OK(resolved(self, self->port, true, &self->a));
+	OK(make_foreign_qp(self->a, &qp));
+	EXPECT_EQ(0, rdma_init_qp_attr(self->a, &attr, &mask));
+	EXPECT_EQ(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, mask);
+	/* Nobody has answered yet. */
+	attr.qp_state = IBV_QPS_RTR;
+	EXPECT_ERRNO(EINVAL, rdma_init_qp_attr(self->a, &attr, &mask));
+	attr.qp_state = IBV_QPS_ERR;
+	EXPECT_ERRNO(EINVAL, rdma_init_qp_attr(self->a, &attr, &mask));
+	EXPECT_ERRNO(EINVAL, rdma_establish(self->a));
+	/* No such queue pair, and one in RESET. */
+	EXPECT_ERRNO(EINVAL, rdma_connect(self->a, NO_PARAM));
+	EXPECT_ERRNO(EINVAL, rdma_connect(self->a, &param));
+	param.qp_num = qp->qp_num;
+	EXPECT_ERRNO(EINVAL, rdma_connect(self->a, &param));
+	OK(take_to(self->a, qp, IBV_QPS_INIT));
+	ASSERT_EQ(0, rdma_connect(self->a, &param));
+	OK(take_request(self->cb, self->listener, &self->b));
+	ASSERT_EQ(0, rdma_reject(self->b, NULL, 0));
+	OK(expect_status(self->ca, self->a, RDMA_CM_EVENT_REJECTED, BY_CONSUMER));
+	OK(drop_foreign_qp(qp));
+}
+
+TEST_F(cm, no_steps_on_iwarp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	int mask;
+
+	if (!on_siw())
+		SKIP(return, "this is not iWARP");
+	OK(resolved(self, self->port, true, &self->a));
+	EXPECT_ERRNO(EOPNOTSUPP, rdma_init_qp_attr(self->a, &attr, &mask));
+}
+
 /* ---- requests that come to nothing ---- */
 
 TEST_F(cm, peer_gives_up)
@@ -1395,14 +1605,6 @@ static struct rdma_addrinfo info(int flags, enum ibv_qp_type type, const char *i
 	return info;
 }
 
-static struct ibv_qp_init_attr usual_qp(void)
-{
-	return (struct ibv_qp_init_attr){
-		.cap = { DEPTH, DEPTH, 1, 1 },
-		.sq_sig_all = 1,
-	};
-}
-
 /* A server for one connection, of which it takes one message; with RC it sends it back. */
 struct server {
 	struct rdma_cm_id *listener;
@@ -1740,11 +1942,11 @@ TEST_F(cm, wrong_states)
 	EXPECT_ERRNO(EINVAL, rdma_accept(self->b, &param));
 	EXPECT_ERRNO(EINVAL, rdma_reject(self->b, NULL, 0));
 	OK(message(self->a, self->b));
-	/* A queue pair of the program's own is not connected by ids. */
+	/* Of no queue pair. */
 	OK(call(self, self->port, NULL, &id));
 	OK(take_request(self->cb, self->listener, &taken));
 	EXPECT_ERRNO(EINVAL, rdma_accept(taken, NO_PARAM));
-	EXPECT_ERRNO(EOPNOTSUPP, rdma_accept(taken, &param));
+	EXPECT_ERRNO(EINVAL, rdma_accept(taken, &param));
 	OK(drop(&taken));
 	OK(expect_status(self->ca, id, RDMA_CM_EVENT_REJECTED, BY_CONSUMER));
 	OK(drop(&id));
@@ -1796,18 +1998,15 @@ TEST_F(cm, queue_pairs_that_do_not_fit)
 TEST_F(cm, not_supported)
 {
 	struct rdma_cm_join_mc_attr_ex join = {};
-	struct ibv_qp_attr attr = {};
 	struct rdma_cm_id *id = NULL;
 	struct ibv_ece ece = {};
-	int mask = 0, on = 1;
+	int on = 1;
 
 	EXPECT_ERRNO(EOPNOTSUPP, rdma_create_id(self->ca, &id, NULL, RDMA_PS_UDP));
 	EXPECT_ERRNO(EOPNOTSUPP, rdma_create_id(self->ca, &id, NULL, RDMA_PS_IPOIB));
 	EXPECT_EQ(NULL, id);
 	OK(resolved(self, 7, false, &self->a));
 	id = self->a;
-	EXPECT_ERRNO(EOPNOTSUPP, rdma_init_qp_attr(id, &attr, &mask));
-	EXPECT_ERRNO(EOPNOTSUPP, rdma_establish(id));
 	EXPECT_ERRNO(EOPNOTSUPP, rdma_join_multicast(id, at("239.1.1.1", 0), NULL));
 	EXPECT_ERRNO(EOPNOTSUPP, rdma_join_multicast_ex(id, &join, NULL));
 	EXPECT_ERRNO(EOPNOTSUPP, rdma_leave_multicast(id, at("239.1.1.1", 0)));

@@ -4,7 +4,8 @@
 #include "own.hpp"
 #include "post.hpp"
 #include "qp.hpp"
-#include "rdma_channel.hpp"
+#include "rdma_id.hpp"
+#include "registry.hpp"
 #include "segments.hpp"
 #include "send_ops.hpp"
 
@@ -12,6 +13,12 @@
 #include <cstring>
 
 namespace dapx::verbs {
+
+namespace {
+
+Registry<EndpointQp> endpoint_qps;
+
+} // namespace
 
 EndpointQp::EndpointQp(Pd& domain, const ibv_qp_init_attr_ex& attr, RdmaId* cm) noexcept
     : Qp(domain.owner(), attr.qp_type, attr.qp_context, cm), signal_all_(attr.sq_sig_all != 0)
@@ -21,6 +28,19 @@ EndpointQp::EndpointQp(Pd& domain, const ibv_qp_init_attr_ex& attr, RdmaId* cm) 
     qp_base.send_cq = attr.send_cq;
     qp_base.recv_cq = rc ? attr.recv_cq : nullptr;
     qp_base.srq = rc ? attr.srq : nullptr;
+}
+
+EndpointQp::~EndpointQp()
+{
+    endpoint_qps.erase(*this);
+    leave_cm();
+}
+
+EndpointQp* EndpointQp::find(const ibv_context* context, std::uint32_t qp_num) noexcept
+{
+    return endpoint_qps.find_if([=](const EndpointQp& qp) {
+        return qp.qp_base.context == context && qp.qp_base.qp_num == qp_num;
+    });
 }
 
 template <class T> int EndpointQp::take(core::Result<T> made) noexcept
@@ -50,8 +70,7 @@ int EndpointQp::init(ibv_qp_cap& cap, std::uint64_t send_ops) noexcept
         .max_recv_sge = static_cast<std::uint16_t>(receives ? std::max(cap.max_recv_sge, 1U) : 0),
         .max_inline = inline_data,
         .solicited = solicited,
-        .timewait_exit = connect_evd() != nullptr &&
-                         core::has(owner().attributes().caps, core::DeviceCap::timewait_exit),
+        .timewait_exit = core::has(owner().attributes().caps, core::DeviceCap::timewait_exit),
         .user_data = cookie_of(*this),
     };
     Pd& domain = *Pd::of(qp_base.pd);
@@ -81,14 +100,14 @@ int EndpointQp::init(ibv_qp_cap& cap, std::uint64_t send_ops) noexcept
     cap = cap_;
     // As librdmacm's: receives may be posted at once.
     if (connect_evd() != nullptr) {
-        initialised_ = true;
+        step_ = IBV_QPS_INIT;
         qp_base.state = IBV_QPS_INIT;
     }
     if (send_ops != 0) {
         set_send_ops(*this);
         has_send_ops_ = true;
     }
-    return 0;
+    return endpoint_qps.insert(*this) ? 0 : ENOMEM;
 }
 
 // ----------------------------------------------------------------------------------- state
@@ -97,9 +116,11 @@ ibv_qp_state EndpointQp::current_state() const noexcept
 {
     switch (core_->state()) {
     case core::EpState::unconnected:
-        return initialised_ ? IBV_QPS_INIT : IBV_QPS_RESET;
+    case core::EpState::active_pending:
+        return step_;
+    // Of the CM, it is there unless the program took it further.
     case core::EpState::completion_pending:
-        return IBV_QPS_RTR;
+        return std::max(step_.load(), IBV_QPS_RTR);
     case core::EpState::connected:
     case core::EpState::disconnect_pending:
         return IBV_QPS_RTS;
@@ -114,8 +135,9 @@ int EndpointQp::step(const ::dapx_qp_attr& step) noexcept
 {
     if (auto done = core_->qp_step(step); !done)
         return done.error().code();
-    if (step.state == DAPX_QP_INIT)
-        initialised_ = true;
+    step_ = step.state == DAPX_QP_INIT  ? IBV_QPS_INIT
+            : step.state == DAPX_QP_RTR ? IBV_QPS_RTR
+                                        : IBV_QPS_RTS;
     return 0;
 }
 
@@ -125,7 +147,7 @@ int EndpointQp::renew() noexcept
     ibv_qp_cap cap = cap_;
     if (const int error = end())
         return error;
-    initialised_ = false;
+    step_ = IBV_QPS_RESET;
     return init(cap, has_send_ops_ ? 1 : 0);
 }
 
@@ -161,7 +183,7 @@ int EndpointQp::reset() noexcept
     if (auto done = core_->reset(); !done)
         return done.error().code();
     drop_completions();
-    initialised_ = false;
+    step_ = IBV_QPS_RESET;
     qp_base.qp_num = core_->qp_num();
     return 0;
 }
@@ -201,6 +223,16 @@ int EndpointQp::end() noexcept
 
 // ------------------------------------------------------------------------------- connection
 
+int EndpointQp::join(RdmaId& cm) noexcept
+{
+    if (rc() == nullptr)
+        return EOPNOTSUPP;
+    if (auto done = core_->modify({.connect_evd = &cm.evd()}); !done)
+        return done.error().code();
+    join_cm(cm);
+    return 0;
+}
+
 int EndpointQp::connect(const core::CmId& id, const core::ConnectOptions& options,
                         RdAtomic rd_atomic) noexcept
 {
@@ -215,9 +247,17 @@ int EndpointQp::accept(core::CmId&& request, const core::AcceptOptions& options,
 {
     if (rc() == nullptr)
         return EOPNOTSUPP;
-    if (auto done = core_->modify({.rd_atomic = rd_atomic}); !done)
-        return done.error().code();
+    // By steps, they have set it.
+    if (!options.by_steps)
+        if (auto done = core_->modify({.rd_atomic = rd_atomic}); !done)
+            return done.error().code();
     auto done = rc()->accept(std::move(request), options);
+    return done ? 0 : done.error().code();
+}
+
+int EndpointQp::establish() noexcept
+{
+    auto done = core_->establish();
     return done ? 0 : done.error().code();
 }
 

@@ -31,10 +31,20 @@ Qp::~Qp()
     pthread_mutex_destroy(&qp_base.mutex);
 }
 
+void Qp::join_cm(RdmaId& cm) noexcept
+{
+    if (cm_ == &cm)
+        return;
+    leave_cm();
+    cm_ = &cm;
+    cm.set_qp(*this);
+}
+
 void Qp::leave_cm() noexcept
 {
     if (cm_ != nullptr)
         cm_->forget_qp();
+    cm_ = nullptr;
 }
 
 const core::Evd* Qp::connect_evd() const noexcept

@@ -53,6 +53,8 @@ public:
     /// On success @p request is empty.
     [[nodiscard]] virtual int accept(core::CmId&& request, const core::AcceptOptions& options,
                                      RdAtomic rd_atomic) noexcept = 0;
+    /// By steps: answers the peer that accepted.
+    [[nodiscard]] virtual int establish() noexcept { return EINVAL; }
     [[nodiscard]] virtual int disconnect() noexcept = 0;
     /// What came of the peer's with its answer.
     virtual void describe_connection(RdmaEvent& event) const noexcept = 0;
@@ -65,6 +67,8 @@ protected:
     /// @param cm that connects it; nullptr: the program does.
     Qp(Context& owner, ibv_qp_type type, void* consumer, RdmaId* cm) noexcept;
 
+    /// From now on this id connects it, and not the one before.
+    void join_cm(RdmaId& cm) noexcept;
     /// For the destructors of what it is in: from then on the CM asks it for nothing.
     void leave_cm() noexcept;
 
@@ -106,7 +110,14 @@ public:
     }
 
     EndpointQp(Pd& domain, const ibv_qp_init_attr_ex& attr, RdmaId* cm) noexcept;
-    ~EndpointQp() override { leave_cm(); }
+    ~EndpointQp() override;
+
+    /// The one of this number. nullptr: none.
+    [[nodiscard]] static EndpointQp* find(const ibv_context* context,
+                                          std::uint32_t qp_num) noexcept;
+
+    /// It was made without @p cm, which connects it now. 0 or an errno.
+    [[nodiscard]] int join(RdmaId& cm) noexcept;
 
     /// Makes the endpoint. 0 or an errno. @p cap what is wanted, and what came out.
     [[nodiscard]] int init(ibv_qp_cap& cap, std::uint64_t send_ops) noexcept;
@@ -125,6 +136,7 @@ public:
                               RdAtomic rd_atomic) noexcept override;
     [[nodiscard]] int accept(core::CmId&& request, const core::AcceptOptions& options,
                              RdAtomic rd_atomic) noexcept override;
+    [[nodiscard]] int establish() noexcept override;
     [[nodiscard]] int disconnect() noexcept override;
     void describe_connection(RdmaEvent& event) const noexcept override;
 
@@ -147,7 +159,7 @@ private:
     ibv_qp_cap cap_{};
     bool signal_all_;
     bool has_send_ops_ = false;
-    std::atomic<bool> initialised_ = false; ///< took the step to INIT
+    std::atomic<ibv_qp_state> step_ = IBV_QPS_RESET; ///< to which it was taken last
     std::mutex send_lock_;
     std::mutex recv_lock_;
     std::variant<std::monostate, core::Endpoint, core::XrcEndpoint> endpoint_; ///< set by init()

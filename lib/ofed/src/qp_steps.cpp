@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "qp_steps.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace dapx::verbs {
@@ -156,6 +158,52 @@ bool changes_what_is_fixed(ibv_qp_type type, ibv_qp_state from, const ibv_qp_att
         break;
     }
     return step;
+}
+
+int fill_step(const CmSteps& steps, ibv_qp_attr& attr, int& mask) noexcept
+{
+    const ibv_qp_state to = attr.qp_state;
+    const ReadyToReceive& path = steps.ready_to_receive;
+    const ReadyToSend& sending = steps.ready_to_send;
+    if (to > static_cast<ibv_qp_state>(steps.last))
+        return EINVAL;
+    attr = {};
+    attr.qp_state = to;
+    switch (to) {
+    case IBV_QPS_INIT:
+        attr.port_num = steps.port;
+        attr.pkey_index = steps.pkey_index;
+        attr.qp_access_flags = rights_without(0);
+        mask = IBV_QP_STATE | init_mask;
+        return 0;
+    case IBV_QPS_RTR:
+        attr.dest_qp_num = path.dest_qp_num;
+        attr.rq_psn = path.rq_psn;
+        attr.path_mtu = static_cast<ibv_mtu>(path.path_mtu);
+        attr.min_rnr_timer = path.min_rnr_timer;
+        attr.max_dest_rd_atomic = static_cast<std::uint8_t>(path.max_dest_rd_atomic);
+        attr.ah_attr.port_num = steps.port;
+        attr.ah_attr.dlid = path.dlid;
+        attr.ah_attr.sl = path.sl;
+        attr.ah_attr.is_global = 1;
+        std::ranges::copy(path.dgid, attr.ah_attr.grh.dgid.raw);
+        attr.ah_attr.grh.sgid_index = path.sgid_index;
+        attr.ah_attr.grh.hop_limit = path.hop_limit;
+        attr.ah_attr.grh.traffic_class = path.traffic_class;
+        attr.ah_attr.grh.flow_label = path.flow_label;
+        mask = IBV_QP_STATE | to_rtr.needed;
+        return 0;
+    case IBV_QPS_RTS:
+        attr.sq_psn = sending.sq_psn;
+        attr.timeout = sending.timeout;
+        attr.retry_cnt = sending.retry_count;
+        attr.rnr_retry = sending.rnr_retry;
+        attr.max_rd_atomic = static_cast<std::uint8_t>(sending.max_rd_atomic);
+        mask = IBV_QP_STATE | to_rts.needed;
+        return 0;
+    default:
+        return EINVAL;
+    }
 }
 
 } // namespace dapx::verbs

@@ -6,6 +6,7 @@
 
 #include "verbs_abi.hpp"
 
+#include <dapx/cm_id.hpp>
 #include <dapx/dapx.h>
 
 namespace dapx::verbs {
@@ -25,5 +26,8 @@ namespace dapx::verbs {
 
 /// The step as the module wants it; @p to is INIT, RTR or RTS.
 [[nodiscard]] ::dapx_qp_attr step_of(ibv_qp_state to, const ibv_qp_attr& attr) noexcept;
+
+/// What the CM knows of the step to @p attr.qp_state, as rdma_init_qp_attr(). 0, or EINVAL: nothing.
+[[nodiscard]] int fill_step(const CmSteps& steps, ibv_qp_attr& attr, int& mask) noexcept;
 
 } // namespace dapx::verbs

@@ -2,6 +2,7 @@
 #include "rdma_id.hpp"
 
 #include "qp.hpp"
+#include "qp_steps.hpp"
 #include "registry.hpp"
 
 #include <algorithm>
@@ -407,12 +408,25 @@ int rd_atomic_of(const rdma_conn_param* param, const core::DeviceAttributes& dev
 int RdmaId::check_connection(const rdma_conn_param* param,
                              core::EndpointChanges::RdAtomic& rd_atomic) noexcept
 {
-    if (cm() == nullptr || (own_qp_ == nullptr && param == nullptr))
+    if (cm() == nullptr)
         return EINVAL;
-    // A queue pair that the program takes through its states itself.
-    if (own_qp_ == nullptr)
-        return EOPNOTSUPP;
-    return rd_atomic_of(param, device_->context().attributes(), rd_atomic);
+    if (const int error = rd_atomic_of(param, device_->context().attributes(), rd_atomic))
+        return error;
+    return choose_qp(param);
+}
+
+/// Its own, or the one that @p param names by its number.
+int RdmaId::choose_qp(const rdma_conn_param* param) noexcept
+{
+    if (own_qp_ != nullptr && !by_steps_)
+        return 0;
+    EndpointQp* named = param != nullptr ? EndpointQp::find(verbs, param->qp_num) : nullptr;
+    if (named == nullptr)
+        return EINVAL;
+    if (const int error = named->join(*this))
+        return error == EBADFD ? EINVAL : error;
+    by_steps_ = true;
+    return 0;
 }
 
 int RdmaId::connect(const rdma_conn_param* param) noexcept
@@ -420,7 +434,8 @@ int RdmaId::connect(const rdma_conn_param* param) noexcept
     core::EndpointChanges::RdAtomic rd_atomic;
     if (const int error = check_connection(param, rd_atomic))
         return error;
-    core::ConnectOptions options{.private_data = private_data_of(param)};
+    establishes_ = by_steps_;
+    core::ConnectOptions options{.by_steps = by_steps_, .private_data = private_data_of(param)};
     if (param != nullptr) {
         options.retry_count = std::min<std::uint8_t>(param->retry_count, 7);
         options.rnr_retry_count = std::min<std::uint8_t>(param->rnr_retry_count, 7);
@@ -435,7 +450,7 @@ int RdmaId::accept(const rdma_conn_param* param) noexcept
     core::EndpointChanges::RdAtomic rd_atomic;
     if (const int error = check_connection(param, rd_atomic))
         return error;
-    core::AcceptOptions options{.private_data = private_data_of(param)};
+    core::AcceptOptions options{.by_steps = by_steps_, .private_data = private_data_of(param)};
     if (param != nullptr)
         options.rnr_retry_count = std::min<std::uint8_t>(param->rnr_retry_count, 7);
     {
@@ -445,6 +460,25 @@ int RdmaId::accept(const rdma_conn_param* param) noexcept
             return error == EBADFD || error == EPROTO ? EINVAL : error;
     }
     return complete();
+}
+
+int RdmaId::establish() noexcept
+{
+    if (own_qp_ == nullptr || !establishes_)
+        return EINVAL;
+    const int error = own_qp_->establish();
+    return error == EBADFD ? EINVAL : error;
+}
+
+int RdmaId::fill_step(ibv_qp_attr& attr, int& mask) noexcept
+{
+    if (cm() == nullptr)
+        return EINVAL;
+    // Its driver takes them itself.
+    if (core::has(device_->context().attributes().caps, core::DeviceCap::iwarp))
+        return EOPNOTSUPP;
+    const auto info = cm()->query();
+    return info ? verbs::fill_step(info->steps, attr, mask) : error_of(info);
 }
 
 int RdmaId::reject(std::span<const std::byte> private_data) noexcept
@@ -639,6 +673,9 @@ RdmaEvent* RdmaId::connection_event(const core::Event& raw) noexcept
 {
     RdmaEvent* made = nullptr;
     switch (raw.connection()) {
+    case core::Connection::response:
+        made = new_event(RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+        break;
     case core::Connection::established:
         made = new_event(RDMA_CM_EVENT_ESTABLISHED, 0);
         break;
@@ -826,6 +863,23 @@ DAPX_VERBS int rdma_accept(rdma_cm_id* id, rdma_conn_param* conn_param)
     return on_id(
         id, [=](RdmaId& own) { return own.accept(conn_param); },
         [=] { return DAPX_LIBRDMACM(rdma_accept)(id, conn_param); });
+}
+
+DAPX_VERBS int rdma_init_qp_attr(rdma_cm_id* id, ibv_qp_attr* attr, int* mask)
+{
+    return on_id(
+        id,
+        [=](RdmaId& own) {
+            return attr != nullptr && mask != nullptr ? own.fill_step(*attr, *mask) : EINVAL;
+        },
+        [=] { return DAPX_LIBRDMACM(rdma_init_qp_attr)(id, attr, mask); });
+}
+
+DAPX_VERBS int rdma_establish(rdma_cm_id* id)
+{
+    return on_id(
+        id, [](RdmaId& own) { return own.establish(); },
+        [=] { return DAPX_LIBRDMACM(rdma_establish)(id); });
 }
 
 DAPX_VERBS int rdma_reject(rdma_cm_id* id, const void* private_data, std::uint8_t private_data_len)

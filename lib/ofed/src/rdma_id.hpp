@@ -40,6 +40,9 @@ public:
     [[nodiscard]] int resolve_route(int timeout_ms) noexcept;
     [[nodiscard]] int connect(const rdma_conn_param* param) noexcept;
     [[nodiscard]] int accept(const rdma_conn_param* param) noexcept;
+    [[nodiscard]] int establish() noexcept;
+    /// As rdma_init_qp_attr(): what takes a queue pair that is not the id's to @p attr.qp_state.
+    [[nodiscard]] int fill_step(ibv_qp_attr& attr, int& mask) noexcept;
     [[nodiscard]] int reject(std::span<const std::byte> private_data) noexcept;
     [[nodiscard]] int disconnect() noexcept;
     [[nodiscard]] int set_option(int level, int option, const void* value,
@@ -110,6 +113,7 @@ private:
     void set_addresses(const core::CmInfo& info) noexcept;
     [[nodiscard]] int set_options(const core::CmOptions& options) noexcept;
     [[nodiscard]] core::CmId* cm() noexcept;
+    [[nodiscard]] int choose_qp(const rdma_conn_param* param) noexcept;
     [[nodiscard]] int check_connection(const rdma_conn_param* param,
                                        core::EndpointChanges::RdAtomic& rd_atomic) noexcept;
     [[nodiscard]] int complete() noexcept;
@@ -129,6 +133,8 @@ private:
     core::CmOptions options_; ///< of each leg
     std::optional<ibv_qp_init_attr> request_qp_;
     Qp* own_qp_ = nullptr;
+    bool by_steps_ = false;     ///< own_qp_ is the program's, which takes it through its states
+    bool establishes_ = false;  ///< and says when it is connected
     bool disconnected_ = false; ///< the event was got
     std::mutex ack_lock_;
     std::condition_variable acked_;

@@ -10,19 +10,6 @@ static int not_supported(const RdmaId& /*id*/) noexcept
     return EOPNOTSUPP;
 }
 
-// A queue pair that is not the id's, which the program takes through its states.
-
-DAPX_VERBS int rdma_init_qp_attr(rdma_cm_id* id, ibv_qp_attr* attr, int* mask)
-{
-    return on_id(id, not_supported,
-                 [=] { return DAPX_LIBRDMACM(rdma_init_qp_attr)(id, attr, mask); });
-}
-
-DAPX_VERBS int rdma_establish(rdma_cm_id* id)
-{
-    return on_id(id, not_supported, [=] { return DAPX_LIBRDMACM(rdma_establish)(id); });
-}
-
 // Datagrams.
 
 DAPX_VERBS int rdma_join_multicast(rdma_cm_id* id, sockaddr* addr, void* context)

@@ -35,6 +35,16 @@ public:
         return objects_.contains(object);
     }
 
+    /// One that @p is says yes to. nullptr: none.
+    template <class Is> [[nodiscard]] Object* find_if(Is is) noexcept
+    {
+        const std::lock_guard guard(lock_);
+        for (const void* object : objects_)
+            if (auto* candidate = static_cast<Object*>(const_cast<void*>(object)); is(*candidate))
+                return candidate;
+        return nullptr;
+    }
+
 private:
     std::mutex lock_;
     std::unordered_set<const void*> objects_;
