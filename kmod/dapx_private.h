@@ -24,6 +24,7 @@
  *	  mmap_lock (page faults of user copies and of registration)
  *	  ep->obj.mutex		commands on one endpoint
  *	    rmr->obj.mutex	the window that an RMR is bound to
+ *	    cm->obj.mutex	the id that connects it; also in ep->deadline, alone
  *	    rdma_cm's handler_mutex (held in all CM callbacks)
  *	      ep->qp_mutex	changes of the queue pair, and of its state
  *	      cm->id_mutex	keeps cm->id from being destroyed

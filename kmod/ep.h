@@ -194,9 +194,9 @@ struct dapx_ep {
 	u8 agreed_rd_atomic;		/* qp_mutex; 0: nothing is agreed */
 	u8 agreed_dest_rd_atomic;	/* qp_mutex */
 	u32 remote_qp_num;
-	bool answered;			/* ep->lock; the peer accepted: its data are here */
+	bool answered;			/* ep->lock; it may become CONNECTED: peer_data is there */
 	bool by_steps;			/* ep->lock; DAPX_CONNECT_STEPS; of the attempt with @cm */
-	bool responded;			/* ep->lock; DAPX_EP_ESTABLISH has to answer the peer */
+	bool responded;			/* ep->lock; the peer accepted, with @by_steps */
 	bool established;		/* ep->lock; by the CM, and that event is posted */
 	bool peer_left;			/* ep->lock; it ends when all is acknowledged */
 	bool timewait_over;		/* ep->lock; @timewait_exit waits for @end */

@@ -150,16 +150,16 @@ static void dapx_ep_answered(struct dapx_ep *ep, const struct rdma_conn_param *c
  */
 static bool dapx_ep_connected(struct dapx_ep *ep)
 {
-	bool connected = false, told;
+	bool connected = false, silent;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	told = ep->by_steps && ep->state == DAPX_EP_ACTIVE_PENDING;
+	silent = ep->by_steps && ep->state == DAPX_EP_ACTIVE_PENDING;
 	if (ep->cm && !ep->dead &&
 	    ((ep->state == DAPX_EP_ACTIVE_PENDING && ep->answered) ||
 	     ep->state == DAPX_EP_COMPLETION_PENDING)) {
 		dapx_ep_set_state(ep, DAPX_EP_CONNECTED);
-		if (!told)
+		if (!silent)
 			dapx_ep_post_event(ep, &ep->outcome, DAPX_CONNECTION_ESTABLISHED, 0);
 		/*
 		 * Release: a completion handler that sees this posts its event after
@@ -803,19 +803,17 @@ out:
 /* Answers the peer that accepted, with by_steps. Returns why this is not the time, or 0. */
 static int dapx_ep_establish(struct dapx_ep *ep)
 {
-	bool responded;
+	bool may;
 	int ret;
 
 	if (READ_ONCE(ep->qp_state) != IB_QPS_RTS)
 		return -EBADFD;
 	spin_lock_irq(&ep->lock);
-	responded = ep->responded && ep->state == DAPX_EP_ACTIVE_PENDING;
-	if (responded) {
-		WRITE_ONCE(ep->responded, false);
+	may = ep->responded && ep->state == DAPX_EP_ACTIVE_PENDING;
+	if (may)
 		ep->answered = true;
-	}
 	spin_unlock_irq(&ep->lock);
-	if (!responded)
+	if (!may)
 		return -EBADFD;
 	ret = dapx_cm_establish(ep->cm);
 	if (!ret)

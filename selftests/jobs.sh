@@ -5,18 +5,19 @@
 # process group of its own for that, since bash lets what is in the background ignore Ctrl-C, and does not forward a
 # signal to what is in the foreground. Whoever sources this calls end_jobs in its EXIT trap.
 
-jobs=()
-
 # job COMMAND...   starts it; its process is $!
 job() {
 	set -m
 	"$@" &
 	set +m
-	jobs+=($!)
 }
 
+# Those that still run: the number of another may be somebody else's by now.
 end_jobs() {
-	((${#jobs[@]} == 0)) || kill -- "${jobs[@]/#/-}" 2>/dev/null || true
+	local job
+	for job in $(jobs -pr); do
+		kill -- "-$job" 2>/dev/null || true
+	done
 }
 
 trap 'exit 130' INT TERM HUP

@@ -1035,6 +1035,12 @@ TEST_F(cm, by_steps_out_of_order)
 	param.qp_num = qp->qp_num;
 	EXPECT_ERRNO(EINVAL, rdma_connect(self->a, &param));
 	OK(take_to(self->a, qp, IBV_QPS_INIT));
+	/* It begins anew, and has another number. */
+	attr.qp_state = IBV_QPS_RESET;
+	ASSERT_EQ(0, ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	EXPECT_EQ(IBV_QPS_RESET, state_of(qp));
+	OK(take_to(self->a, qp, IBV_QPS_INIT));
+	param.qp_num = qp->qp_num;
 	ASSERT_EQ(0, rdma_connect(self->a, &param));
 	OK(take_request(self->cb, self->listener, &self->b));
 	ASSERT_EQ(0, rdma_reject(self->b, NULL, 0));

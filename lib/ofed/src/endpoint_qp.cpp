@@ -21,7 +21,8 @@ Registry<EndpointQp> endpoint_qps;
 } // namespace
 
 EndpointQp::EndpointQp(Pd& domain, const ibv_qp_init_attr_ex& attr, RdmaId* cm) noexcept
-    : Qp(domain.owner(), attr.qp_type, attr.qp_context, cm), signal_all_(attr.sq_sig_all != 0)
+    : Qp(domain.owner(), attr.qp_type, attr.qp_context, cm), signal_all_(attr.sq_sig_all != 0),
+      made_by_cm_(cm != nullptr)
 {
     const bool rc = attr.qp_type == IBV_QPT_RC;
     qp_base.pd = &domain;
@@ -99,7 +100,7 @@ int EndpointQp::init(ibv_qp_cap& cap, std::uint64_t send_ops) noexcept
     };
     cap = cap_;
     // As librdmacm's: receives may be posted at once.
-    if (connect_evd() != nullptr) {
+    if (made_by_cm_) {
         step_ = IBV_QPS_INIT;
         qp_base.state = IBV_QPS_INIT;
     }

@@ -158,6 +158,7 @@ private:
 
     ibv_qp_cap cap_{};
     bool signal_all_;
+    bool made_by_cm_;
     bool has_send_ops_ = false;
     std::atomic<ibv_qp_state> step_ = IBV_QPS_RESET; ///< to which it was taken last
     std::mutex send_lock_;
