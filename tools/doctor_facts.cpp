@@ -50,21 +50,6 @@ std::string first_line(const std::string& path)
     return line;
 }
 
-bool exists(const std::string& path)
-{
-    std::error_code ignored;
-    return fs::exists(path, ignored);
-}
-
-std::vector<std::string> names_in(const std::string& folder)
-{
-    std::vector<std::string> names;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-        names.push_back(it->path().filename().string());
-    return names;
-}
-
 std::optional<std::uint64_t> number(const std::string& text, int base = 10)
 {
     std::uint64_t value = 0;
@@ -251,9 +236,7 @@ DeviceFacts device_facts(const dapx::DeviceInfo& device, bool node)
 /// For an rxe device: the first Ethernet that is up; "" if none is.
 std::string likely_netdev()
 {
-    std::vector<std::string> names = names_in("/sys/class/net");
-    std::ranges::sort(names);
-    for (const std::string& name : names)
+    for (const std::string& name : names_in("/sys/class/net"))
         if (first_line("/sys/class/net/" + name + "/type") == std::to_string(ARPHRD_ETHER) &&
             first_line("/sys/class/net/" + name + "/operstate") == "up")
             return name;

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <system_error>
 
 #include <fcntl.h>
@@ -14,6 +16,8 @@
 namespace tools {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 /// With errno as the cause.
 dapx::Error failed(const char* call, const std::string& what, const std::string& path)
@@ -60,6 +64,22 @@ dapx::Result<void> write_in_place(const std::string& path, std::span<const std::
 }
 
 } // namespace
+
+bool exists(const std::string& path)
+{
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+}
+
+std::vector<std::string> names_in(const std::string& folder)
+{
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+        names.push_back(it->path().filename().string());
+    std::ranges::sort(names);
+    return names;
+}
 
 dapx::Result<std::string> read_file(const std::string& path)
 {

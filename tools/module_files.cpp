@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "module_files.hpp"
 
+#include "files.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -15,16 +17,6 @@ namespace tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> names_in(const std::string& folder)
-{
-    std::vector<std::string> names;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-        names.push_back(it->path().filename().string());
-    std::ranges::sort(names);
-    return names;
-}
 
 bool is_module(const std::string& file)
 {

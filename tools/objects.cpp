@@ -46,11 +46,6 @@ std::string number_or_dash(const std::optional<std::uint32_t>& number)
     return value == 0 ? "-" : fmt::format("{}", value);
 }
 
-std::string pid_text(std::uint32_t pid)
-{
-    return pid == 0 ? "-" : fmt::format("{}", pid);
-}
-
 template <std::size_t N>
 std::string name_in(const std::array<const char*, N>& names, std::uint32_t value)
 {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "rxe.hpp"
 
+#include "files.hpp"
+
 #include <dapx/device_list.hpp>
 #include <rdma_netlink.hpp>
 
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <system_error>
 
@@ -18,16 +19,8 @@ namespace tools {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* rdma_class = "/sys/class/infiniband";
 constexpr std::size_t longest_name = 63; // IB_DEVICE_NAME_MAX, without the zero
-
-bool exists(const std::string& path)
-{
-    std::error_code ignored;
-    return fs::exists(path, ignored);
-}
 
 bool device_exists(const std::string& name)
 {
@@ -44,13 +37,11 @@ std::string free_name()
 /// "": there is none.
 std::string rxe_of(const std::string& netdev)
 {
-    std::error_code error;
-    for (fs::directory_iterator it(rdma_class, error), end; !error && it != end;
-         it.increment(error)) {
+    for (const std::string& name : names_in(rdma_class)) {
         std::string parent;
-        if (std::ifstream file(it->path() / "parent"); std::getline(file, parent))
-            if (parent == netdev)
-                return it->path().filename().string();
+        std::ifstream file(fmt::format("{}/{}/parent", rdma_class, name));
+        if (std::getline(file, parent) && parent == netdev)
+            return name;
     }
     return {};
 }

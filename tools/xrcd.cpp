@@ -38,11 +38,6 @@ std::size_t sequence(const std::string& text, std::size_t at)
     return length == 2 && first == 0xc2 && byte(at + 1) < 0xa0 ? 0 : length;
 }
 
-std::string pid_text(std::uint32_t pid)
-{
-    return pid == 0 ? "-" : fmt::format("{}", pid);
-}
-
 std::string name_of(const Domain& domain, std::uint32_t pid)
 {
     const auto process = std::ranges::find(domain.processes, pid, &Domain::Process::pid);
@@ -130,6 +125,11 @@ std::string domain_text(const Domain& domain)
 }
 
 } // namespace
+
+std::string pid_text(std::uint32_t pid)
+{
+    return pid == 0 ? "-" : fmt::format("{}", pid);
+}
 
 std::string printable(const std::string& name)
 {

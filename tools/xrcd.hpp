@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace tools {
 
 /// What others have named, fit for a terminal: control characters, and what is no UTF-8, as \xNN.
 std::string printable(const std::string& name);
+
+/// "-" for 0: the process is in another PID namespace.
+std::string pid_text(std::uint32_t pid);
 
 /// One block for each domain; a sentence if there is none. @param all whether there is no more
 /// than what is told.

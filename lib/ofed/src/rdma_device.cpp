@@ -20,7 +20,7 @@ namespace dapx::verbs {
 
 namespace {
 
-std::mutex devices_lock;
+std::mutex rdma_devices_lock;
 std::vector<std::unique_ptr<RdmaDevice>> devices;
 /// Ids may still name them.
 std::vector<std::unique_ptr<RdmaDevice>> gone;
@@ -101,7 +101,7 @@ std::vector<core::Address> RdmaDevice::addresses() noexcept
     return addresses_;
 }
 
-/// With devices_lock.
+/// With rdma_devices_lock.
 void RdmaDevice::find_new() noexcept
 try {
     for (auto& device : devices)
@@ -125,7 +125,7 @@ try {
 
 std::vector<RdmaDevice*> RdmaDevice::all() noexcept
 try {
-    const std::lock_guard guard(devices_lock);
+    const std::lock_guard guard(rdma_devices_lock);
     // To attach to each device takes long: only if there are others than the last time.
     std::vector<std::string> names = names_of_all();
     const auto lives = [](const auto& device) { return device->is_there(); };
