@@ -19,20 +19,38 @@
 
 namespace bench::counted {
 
+enum class Messages { small, large };
+
+template <class Endpoint> void receive(Endpoint& endpoint, Messages messages)
+{
+    if (messages == Messages::large)
+        endpoint.receive_large();
+    else
+        endpoint.receive();
+}
+
+template <class Endpoint> void send(Endpoint& endpoint, Messages messages)
+{
+    if (messages == Messages::large)
+        endpoint.send_large();
+    else
+        endpoint.send();
+}
+
 /// Both ends of a connection, and the memory that they use.
 template <class Api> class Pair {
 public:
     using Device = typename Api::Device;
     using Endpoint = typename Api::Endpoint;
 
-    explicit Pair(Depths depths, Waits waits = Waits::polling)
+    explicit Pair(Depths depths, Waits waits = Waits::polling, Messages messages = Messages::small)
         : memory_(allocate(large_size)), client_device_(environment("DAPX_DEV", "rxe0"), memory_),
           server_device_(environment("DAPX_PEER_DEV", "rxe1"), memory_),
           client(client_device_, depths, waits), server(server_device_, depths, waits)
     {
         for (Endpoint* end : {&client, &server})
             for (std::uint32_t i = 0; i < depths.recv; ++i)
-                end->receive();
+                receive(*end, messages);
         client.connect(server.address());
         server.connect(client.address());
     }
@@ -52,8 +70,9 @@ public:
 /// Takes completions of an endpoint.
 template <class Endpoint> class Taker {
 public:
-    explicit Taker(Endpoint& endpoint, Waits waits = Waits::polling)
-        : endpoint_(&endpoint), waits_(waits)
+    explicit Taker(Endpoint& endpoint, Waits waits = Waits::polling,
+                   Messages messages = Messages::small)
+        : endpoint_(&endpoint), waits_(waits), kind_(messages)
     {
     }
 
@@ -76,7 +95,7 @@ public:
                 break;
             case Done::received:
                 ++messages_;
-                endpoint_->receive();
+                receive(*endpoint_, kind_);
                 break;
             }
         }
@@ -85,6 +104,7 @@ public:
 private:
     Endpoint* endpoint_;
     Waits waits_;
+    Messages kind_;
     int messages_ = 0;
     int requests_ = 0;
 };
@@ -135,21 +155,22 @@ template <class Api> void round_trip_asleep(unsigned operations)
     go();
 }
 
-/// 8-byte messages, 32 at a time, from a thread to another, both asleep until all have come.
-template <class Api> void rate(unsigned operations)
+/// From a thread to another, @p in_flight at a time, both asleep until all have come.
+template <class Api>
+void stream(unsigned operations, Messages messages, unsigned in_flight, Depths depths)
 {
-    constexpr int in_flight = 32;
-    Pair<Api> pair({64, 128}, Waits::asleep);
+    const auto all = static_cast<int>(in_flight);
+    Pair<Api> pair(depths, Waits::asleep, messages);
     std::jthread server([&](const std::stop_token& stop) {
-        Taker server(pair.server, Waits::asleep);
+        Taker server(pair.server, Waits::asleep, messages);
         while (!stop.stop_requested())
-            server.take(in_flight, 0);
+            server.take(all, 0);
     });
-    Taker client(pair.client, Waits::asleep);
+    Taker client(pair.client, Waits::asleep, messages);
     const auto go = [&] {
-        for (int i = 0; i < in_flight; ++i)
-            pair.client.send();
-        client.take(0, in_flight);
+        for (unsigned i = 0; i < in_flight; ++i)
+            send(pair.client, messages);
+        client.take(0, all);
     };
     count(operations / in_flight * in_flight, [&](Meter& meter) {
         meter.start();
@@ -159,6 +180,17 @@ template <class Api> void rate(unsigned operations)
     });
     server.request_stop();
     go();
+}
+
+/// 8-byte messages.
+template <class Api> void rate(unsigned operations)
+{
+    stream<Api>(operations, Messages::small, 32, {64, 128});
+}
+
+template <class Api> void sends_64KiB(unsigned operations)
+{
+    stream<Api>(operations, Messages::large, 8, {16, 32});
 }
 
 template <class Api> void doorbell(unsigned operations)
@@ -271,6 +303,8 @@ template <class Api> bool main(int argc, char** argv)
         workload = round_trip_asleep<Api>;
     else if (name == "count-rate")
         workload = rate<Api>;
+    else if (name == "count-sends_64KiB")
+        workload = sends_64KiB<Api>;
     if constexpr (requires { &Api::Endpoint::make_window; }) {
         if (name == "count-doorbell")
             workload = doorbell<Api>;

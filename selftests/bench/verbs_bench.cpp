@@ -120,6 +120,17 @@ public:
         post(request);
     }
 
+    void send_large()
+    {
+        ibv_sge segment = whole_memory(large_size);
+        ibv_send_wr request{};
+        request.sg_list = &segment;
+        request.num_sge = 1;
+        request.opcode = IBV_WR_SEND;
+        request.send_flags = IBV_SEND_SIGNALED;
+        post(request);
+    }
+
     void send_list(std::uint32_t count)
     {
         ibv_sge segment = whole_memory(small_size);
@@ -148,9 +159,12 @@ public:
         post(request);
     }
 
-    void receive()
+    void receive() { receive(small_size); }
+    void receive_large() { receive(large_size); }
+
+    void receive(std::uint32_t size)
     {
-        ibv_sge segment = whole_memory(small_size);
+        ibv_sge segment = whole_memory(size);
         ibv_recv_wr request{};
         request.sg_list = &segment;
         request.num_sge = 1;
