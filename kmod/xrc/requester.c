@@ -120,11 +120,17 @@ static bool dapx_xrc_is_fenced(const struct dapx_xrc_requester *req)
 	return req->next->fence && req->next_seq == req->next->first && req->data_pending;
 }
 
+/* Returns whether nothing more can be sent before the peer answers. */
+static bool dapx_xrc_needs_answer(const struct dapx_xrc_requester *req)
+{
+	return !req->next || req->sent == req->limit ||
+	       req->next_seq - req->acked >= DAPX_XRC_MAX_UNANSWERED ||
+	       (req->payload ? dapx_xrc_is_fenced(req) : req->greeted);
+}
+
 static bool dapx_xrc_can_send(struct dapx_xrc_requester *req)
 {
-	if (req->failed || req->waiting || !req->next || req->sent == req->limit ||
-	    req->next_seq - req->acked >= DAPX_XRC_MAX_UNANSWERED ||
-	    (req->payload ? dapx_xrc_is_fenced(req) : req->greeted))
+	if (req->failed || req->waiting || dapx_xrc_needs_answer(req))
 		return false;
 	if (!req->room && req->ops->make_room)
 		req->ops->make_room(req);
@@ -232,13 +238,10 @@ static void dapx_xrc_send_segment(struct dapx_xrc_requester *req)
 	} while (!alone && dapx_xrc_shares_segment(req, used));
 
 	first->demand = cpu_to_le32(req->next_seq - req->acked + req->queued);
-	/* If this is the last segment for now, ask for an answer, which may allow more. */
 	req->sent++;
-	req->room--;
-	if (!dapx_xrc_can_send(req))
+	if (dapx_xrc_needs_answer(req))
 		first->flags |= cpu_to_le16(DAPX_XRC_ASK);
 	req->sent--;
-	req->room++;
 	dapx_xrc_send(req, buffer, end);
 }
 
