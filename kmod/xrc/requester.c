@@ -238,6 +238,7 @@ static void dapx_xrc_send_segment(struct dapx_xrc_requester *req)
 	} while (!alone && dapx_xrc_shares_segment(req, used));
 
 	first->demand = cpu_to_le32(req->next_seq - req->acked + req->queued);
+	/* Whether to ask depends on what is left when this segment has been sent. */
 	req->sent++;
 	if (dapx_xrc_needs_answer(req))
 		first->flags |= cpu_to_le16(DAPX_XRC_ASK);

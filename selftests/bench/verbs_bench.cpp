@@ -109,25 +109,17 @@ public:
                          IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
     }
 
-    void send()
-    {
-        ibv_sge segment = whole_memory(small_size);
-        ibv_send_wr request{};
-        request.sg_list = &segment;
-        request.num_sge = 1;
-        request.opcode = IBV_WR_SEND;
-        request.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
-        post(request);
-    }
+    void send() { send(small_size, IBV_SEND_INLINE); }
+    void send_large() { send(large_size, 0); }
 
-    void send_large()
+    void send(std::uint32_t size, unsigned flags)
     {
-        ibv_sge segment = whole_memory(large_size);
+        ibv_sge segment = whole_memory(size);
         ibv_send_wr request{};
         request.sg_list = &segment;
         request.num_sge = 1;
         request.opcode = IBV_WR_SEND;
-        request.send_flags = IBV_SEND_SIGNALED;
+        request.send_flags = IBV_SEND_SIGNALED | flags;
         post(request);
     }
 
