@@ -7,10 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <thread>
 
 #include <sys/mman.h>
@@ -49,71 +46,6 @@ void must(dapx::PostResult post, const char* call)
 {
     if (post != dapx::PostResult::ok) [[unlikely]]
         throw Failure(dapx::explain(post, call).message());
-}
-
-namespace {
-
-/// Says @p text on stderr. Unlike fmt::print(), takes it as it is if that cannot be written.
-int fail(const CLI::App& app, const char* text, int code) noexcept
-{
-    std::fflush(stdout);
-    std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), text);
-    return code;
-}
-
-/// The word that stands in the place of a subcommand; "": another thing is wrong. CLI11 tells of
-/// the subcommand that is missing.
-std::string no_subcommand(const CLI::App& app)
-{
-    const CLI::App* at = &app;
-    while (!at->get_subcommands().empty())
-        at = at->get_subcommands().front();
-    if (at->get_require_subcommand_min() == 0 || at->remaining().empty())
-        return {};
-    std::string known;
-    for (const CLI::App* one : at->get_subcommands({}))
-        known += (known.empty() ? "" : ", ") + one->get_name();
-    return fmt::format("'{}' is no subcommand; there are {}", at->remaining().front(), known);
-}
-
-int run_body(CLI::App& app, int argc, char** argv, const std::function<int()>& body)
-{
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        // Help and version are "errors" as well.
-        if (error.get_exit_code() == 0)
-            return app.exit(error);
-        if (const std::string wrong = no_subcommand(app); !wrong.empty())
-            throw UsageError(wrong);
-        throw UsageError(fmt::format("{}; see '{} --help'", error.what(), app.get_name()));
-    }
-    return body();
-}
-
-} // namespace
-
-int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body)
-{
-    int code = 0;
-    try {
-        code = run_body(app, argc, argv, body);
-    } catch (const UsageError& error) {
-        return fail(app, error.what(), exit_usage);
-    } catch (const std::bad_alloc&) {
-        return fail(app, "out of memory", exit_failure);
-    } catch (const std::exception& error) {
-        return fail(app, error.what(), exit_failure);
-    }
-    // What was printed is in the file only now, or is not.
-    errno = 0;
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-        return fail(app,
-                    errno == 0
-                        ? "cannot write the output"
-                        : fmt::format("cannot write the output: {}", std::strerror(errno)).c_str(),
-                    exit_failure);
-    return code;
 }
 
 std::string choose_device(const std::string& wanted)
@@ -158,29 +90,6 @@ void catch_interrupts()
     // No SA_RESTART: waits are to end.
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
-}
-
-void add_waiting_options(CLI::App& app, Waiting& waiting)
-{
-    auto* poll = app.add_flag_callback(
-        "--poll", [&waiting] { waiting = Waiting::poll; },
-        "Look at the event ring again and again: quickest, but takes a processor");
-    app.add_flag_callback(
-           "--wait", [&waiting] { waiting = Waiting::wait; },
-           "Sleep in the kernel until there is an event")
-        ->excludes(poll);
-}
-
-CLI::Validator seconds(double least)
-{
-    const auto check = [least](const std::string& text) -> std::string {
-        double value = 0;
-        // Said so that what is no number at all, which compares with nothing, is none either.
-        if (CLI::detail::lexical_cast(text, value) && value >= least && value <= max_seconds)
-            return {};
-        return fmt::format("'{}' is no number of seconds from {} to {}", text, least, max_seconds);
-    };
-    return {check, ""};
 }
 
 std::optional<dapx::Event> next_event(dapx::Evd& evd, Waiting waiting, dapx::Deadline deadline)

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
-// What the tools share: options, errors, memory, signals.
+// What the tools share: errors, addresses, waiting, memory, signals.
 #pragma once
 
 #include <dapx/dapx.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -22,12 +18,6 @@ namespace tools {
 
 inline constexpr int exit_failure = 1; ///< it did not work; one sentence says why
 inline constexpr int exit_usage = 2;   ///< wrong usage
-
-/// Longest time that an option takes, in seconds: a year, which any clock has room for.
-inline constexpr double max_seconds = 365.0 * 24 * 60 * 60;
-
-/// For an option in seconds, which need not be whole: at least @p least, at most max_seconds.
-CLI::Validator seconds(double least);
 
 /// Ends the tool with one sentence and exit_failure.
 struct Failure : std::runtime_error {
@@ -51,10 +41,6 @@ template <class T> T must(dapx::Result<T> result)
 /// Failure unless it was posted. @p call e.g. "post_send".
 void must(dapx::PostResult post, const char* call);
 
-/// Parses the command line, then calls @p body; turns what goes wrong into a line on stderr.
-/// @return the tool's exit code.
-int run(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
-
 /// The device to use: @p wanted if not empty, else the only one that dapx can use.
 std::string choose_device(const std::string& wanted);
 
@@ -73,31 +59,12 @@ Route choose_route(const std::string& host, std::uint16_t port, const std::strin
 bool interrupted();
 void catch_interrupts();
 
-/// For an option that takes one of @p names, which must outlive it.
-template <typename Enum> CLI::Validator one_of(const std::map<std::string, Enum>& names)
-{
-    const auto to_value = [&names](std::string& text) -> std::string {
-        if (const auto found = names.find(text); found != names.end()) {
-            text = std::to_string(static_cast<std::underlying_type_t<Enum>>(found->second));
-            return {};
-        }
-        std::string known;
-        for (const auto& [name, value] : names)
-            known += (known.empty() ? "" : ", ") + name;
-        return "'" + text + "' is none of " + known;
-    };
-    return {to_value, ""};
-}
-
 /// How to wait for events.
 enum class Waiting {
     wait,  ///< sleep in the kernel: costs nothing, takes a little longer
     poll,  ///< look at the ring again and again: quickest, takes a processor
     mixed, ///< poll for a moment, then sleep
 };
-
-/// --poll and --wait, for both ends of a tool.
-void add_waiting_options(CLI::App& app, Waiting& waiting);
 
 /// Why there is no event.
 enum class NoEvent { interrupted, late };

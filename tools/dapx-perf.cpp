@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // dapx-perf: how fast an endpoint is, and a file sent over it.
+#include "command_line.hpp"
 #include "perf.hpp"
 
 #include <map>

@@ -2,6 +2,7 @@
 //
 // dapx-ping: messages to a dapx-ping --server and back, one at a time, like ping(8).
 #include "client_endpoint.hpp"
+#include "command_line.hpp"
 #include "common.hpp"
 #include "json_output.hpp"
 #include "measure.hpp"

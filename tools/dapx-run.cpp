@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // dapx-run: a program of verbs on the devices of dapx.
+#include "command_line.hpp"
 #include "common.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 //
 // dapxctl: what dapx can do here.
+#include "command_line.hpp"
 #include "common.hpp"
 #include "dat_conf.hpp"
 #include "doctor.hpp"

@@ -3,12 +3,6 @@
 
 namespace tools {
 
-void add_json_options(CLI::App& command, JsonStyle& style, const std::string& what)
-{
-    command.add_flag("-j,--json", style.json, what);
-    command.add_flag("-p,--pretty", style.pretty, "With -j: in several lines, indented");
-}
-
 std::string json_text(const nlohmann::json& value, const JsonStyle& style)
 {
     return value.dump(style.pretty ? 2 : -1, ' ', false, nlohmann::json::error_handler_t::replace) +

@@ -29,18 +29,6 @@ void note(const std::string& text) noexcept
 
 } // namespace
 
-void add_server_options(CLI::App& app, ServerOptions& options)
-{
-    app.add_flag("--once", options.once, "With --server: end when the first client was served");
-    app.add_option("--max-clients", options.max_clients, "With --server: most clients at a time")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    app.add_option("--idle-timeout", options.idle_timeout,
-                   "With --server: seconds after which a silent client is ended; 0: never")
-        ->check(seconds(0))
-        ->capture_default_str();
-}
-
 Server::Server(ServerOptions options, MakeSession make_session)
     : options_(std::move(options)), make_session_(std::move(make_session)),
       context_(must(dapx::Context::open(options_.device))),

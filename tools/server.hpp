@@ -54,9 +54,6 @@ struct ServerOptions {
     Waiting waiting = Waiting::wait;
 };
 
-/// Adds --server's options.
-void add_server_options(CLI::App& app, ServerOptions& options);
-
 class Server {
 public:
     using MakeSession = std::function<std::unique_ptr<Session>(const SessionResources&)>;
