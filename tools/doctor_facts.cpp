@@ -9,6 +9,7 @@
 #include <dapx/context.hpp>
 #include <dapx/device_list.hpp>
 #include <rdma_netlink.hpp>
+#include <sysfs.hpp>
 
 #include <fmt/format.h>
 
@@ -19,7 +20,6 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <system_error>
 
@@ -40,15 +40,8 @@ namespace tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// "" if it cannot be read.
-std::string first_line(const std::string& path)
-{
-    std::string line;
-    std::ifstream file(path);
-    std::getline(file, line);
-    return line;
-}
+using dapx::detail::list_directory;
+using dapx::detail::read_line;
 
 std::optional<std::uint64_t> number(const std::string& text, int base = 10)
 {
@@ -105,10 +98,10 @@ ModuleFacts module_facts(const std::string& release)
         facts.has_signature = has_signature(facts.files.file);
         return facts;
     }
-    facts.version = first_line("/sys/module/dapx/version");
+    facts.version = read_line("/sys/module/dapx/version");
     const std::string folder = "/sys/module/dapx/parameters";
-    for (const std::string& name : names_in(folder))
-        if (const auto value = number(first_line(folder + "/" + name)))
+    for (const std::string& name : list_directory(folder))
+        if (const auto value = number(read_line(folder + "/" + name)))
             facts.parameters[name] = *value;
     return facts;
 }
@@ -132,7 +125,7 @@ NodeFacts node_facts()
     NodeFacts facts;
     struct ::stat status{};
     facts.exists = ::stat(dapx::Context::default_node, &status) == 0;
-    facts.device_number = first_line("/sys/class/misc/dapx/dev");
+    facts.device_number = read_line("/sys/class/misc/dapx/dev");
     if (const std::size_t colon = facts.device_number.find(':'); colon != std::string::npos)
         facts.device_number[colon] = ' ';
     if (!facts.exists)
@@ -192,7 +185,7 @@ std::string library_version()
 
 unsigned netdev_flags(const std::string& netdev)
 {
-    const std::string text = first_line("/sys/class/net/" + netdev + "/flags");
+    const std::string text = read_line("/sys/class/net/" + netdev + "/flags");
     return text.starts_with("0x") ? static_cast<unsigned>(number(text.substr(2), 16).value_or(0))
                                   : 0;
 }
@@ -202,8 +195,7 @@ bool has_gid(const std::string& device, std::uint32_t port)
     const std::string folder = fmt::format("/sys/class/infiniband/{}/ports/{}/gids", device, port);
     // A device has many, of which the first are in use.
     for (int i = 0; i < 16; ++i)
-        if (first_line(fmt::format("{}/{}", folder, i)).find_first_not_of(":0") !=
-            std::string::npos)
+        if (read_line(fmt::format("{}/{}", folder, i)).find_first_not_of(":0") != std::string::npos)
             return true;
     return false;
 }
@@ -236,9 +228,9 @@ DeviceFacts device_facts(const dapx::DeviceInfo& device, bool node)
 /// For an rxe device: the first Ethernet that is up; "" if none is.
 std::string likely_netdev()
 {
-    for (const std::string& name : names_in("/sys/class/net"))
-        if (first_line("/sys/class/net/" + name + "/type") == std::to_string(ARPHRD_ETHER) &&
-            first_line("/sys/class/net/" + name + "/operstate") == "up")
+    for (const std::string& name : list_directory("/sys/class/net"))
+        if (read_line("/sys/class/net/" + name + "/type") == std::to_string(ARPHRD_ETHER) &&
+            read_line("/sys/class/net/" + name + "/operstate") == "up")
             return name;
     return {};
 }

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -69,16 +68,6 @@ bool exists(const std::string& path)
 {
     std::error_code ignored;
     return fs::exists(path, ignored);
-}
-
-std::vector<std::string> names_in(const std::string& folder)
-{
-    std::vector<std::string> names;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-        names.push_back(it->path().filename().string());
-    std::ranges::sort(names);
-    return names;
 }
 
 dapx::Result<std::string> read_file(const std::string& path)

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <sys/types.h>
 
@@ -16,9 +15,6 @@ namespace tools {
 
 /// Whether @p path is there; false if that cannot be told.
 bool exists(const std::string& path);
-
-/// The names in @p folder, sorted; none if it cannot be read.
-std::vector<std::string> names_in(const std::string& folder);
 
 /// All of @p path; nothing if there is no such file. Errors: as open(2) and read(2).
 dapx::Result<std::string> read_file(const std::string& path);

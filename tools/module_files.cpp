@@ -3,10 +3,11 @@
 
 #include "files.hpp"
 
+#include <sysfs.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -17,6 +18,8 @@ namespace tools {
 namespace {
 
 namespace fs = std::filesystem;
+using dapx::detail::list_directory;
+using dapx::detail::read_line;
 
 bool is_module(const std::string& file)
 {
@@ -28,7 +31,7 @@ std::string file_in(const std::string& folder)
 {
     for (const char* place :
          {"/updates", "/updates/dkms", "/extra", "/extra/dapx", "/weak-updates"})
-        for (const std::string& name : names_in(folder + place))
+        for (const std::string& name : list_directory(folder + place))
             if (is_module(name))
                 return folder + place + "/" + name;
     return {};
@@ -52,7 +55,7 @@ std::map<std::string, std::string> modprobe_files(const std::string& root)
     std::map<std::string, std::string> files;
     for (const char* folder : {"/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d",
                                "/usr/lib/modprobe.d", "/lib/modprobe.d"})
-        for (const std::string& name : names_in(root + folder))
+        for (const std::string& name : list_directory(root + folder))
             if (name.ends_with(".conf"))
                 files.emplace(name, std::string(folder) + "/" + name);
     return files;
@@ -106,12 +109,6 @@ std::optional<ModuleBan> ban_in_command_line(const std::string& root)
     return std::nullopt;
 }
 
-std::string text_of(const std::string& path)
-{
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
 } // namespace
 
 ModuleFiles find_module(const std::string& release, const std::string& root)
@@ -129,7 +126,7 @@ ModuleFiles find_module(const std::string& release, const std::string& root)
     } else {
         found.file = file_in(folder);
     }
-    for (const std::string& kernel : names_in(modules)) {
+    for (const std::string& kernel : list_directory(modules)) {
         const std::string other = modules + "/" + kernel;
         if (kernel != release && (!file_in(other).empty() || !indexed_in(other).empty()))
             found.other_kernels.push_back(kernel);
@@ -152,8 +149,8 @@ std::optional<ModuleBan> find_module_ban(const std::string& root)
 bool signature_required(const std::string& root)
 {
     // "none [integrity] confidentiality": what is in force is in brackets.
-    const std::string lockdown = text_of(root + "/sys/kernel/security/lockdown");
-    return text_of(root + "/sys/module/module/parameters/sig_enforce").starts_with('Y') ||
+    const std::string lockdown = read_line(root + "/sys/kernel/security/lockdown");
+    return read_line(root + "/sys/module/module/parameters/sig_enforce").starts_with('Y') ||
            lockdown.find("[integrity]") != std::string::npos ||
            lockdown.find("[confidentiality]") != std::string::npos;
 }

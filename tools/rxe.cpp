@@ -5,11 +5,11 @@
 
 #include <dapx/device_list.hpp>
 #include <rdma_netlink.hpp>
+#include <sysfs.hpp>
 
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 
 #include <net/if.h>
@@ -37,12 +37,9 @@ std::string free_name()
 /// "": there is none.
 std::string rxe_of(const std::string& netdev)
 {
-    for (const std::string& name : names_in(rdma_class)) {
-        std::string parent;
-        std::ifstream file(fmt::format("{}/{}/parent", rdma_class, name));
-        if (std::getline(file, parent) && parent == netdev)
+    for (const std::string& name : dapx::detail::list_directory(rdma_class))
+        if (dapx::detail::read_line(fmt::format("{}/{}/parent", rdma_class, name)) == netdev)
             return name;
-    }
     return {};
 }
 
