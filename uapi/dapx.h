@@ -1494,8 +1494,8 @@ enum dapx_connect_flags {
  * @size: sizeof(struct dapx_ep_connect)
  * @flags: enum dapx_connect_flags
  * @ep: handle, UNCONNECTED
- * @cm: a CM id whose route is resolved; or 0, then the module makes one for @dst, which
- *	DAPX_CONNECT_STEPS cannot do without (EINVAL)
+ * @cm: a CM id whose route is resolved; or 0, and the module makes one for @dst. With
+ *	DAPX_CONNECT_STEPS, 0 is EINVAL
  * @dst: address and port of the listener; not with @cm
  * @src: own address; family 0 to use the routing table; not with @cm
  * @deadline: when to give up; DAPX_NO_DEADLINE for the transport's own limit
