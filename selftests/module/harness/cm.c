@@ -80,6 +80,12 @@ int listener_open_as(struct host *host, const struct dapx_cm_listen *mode,
 		return because("DAPX_CM_CREATE: %m");
 	bind.cm = create.out_cm;
 	listen.cm = create.out_cm;
+	/*
+	 * More than a test has waiting at once. Over iWARP, the module's 1,024 would be twice as
+	 * many allocations, and the debug kernel remembers of each who made it and who freed it.
+	 */
+	if (!listen.backlog)
+		listen.backlog = 64;
 	query.cm = create.out_cm;
 	set_addr(&bind.addr, host->addr, 0);
 	if (_test_cmd_cm_bind(host->fd, &bind))
