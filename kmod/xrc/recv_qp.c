@@ -420,7 +420,7 @@ static void dapx_xrc_qp_close_work(struct work_struct *work)
 	struct delayed_work *dwork = to_delayed_work(work);
 	struct dapx_xrc_qp *qp = container_of(dwork, struct dapx_xrc_qp, close_work);
 
-	/* The peer may have the answer before it is acknowledged what it answers. */
+	/* The peer may have the answer while what it answers is not yet acknowledged. */
 	dapx_device_let_acknowledge(qp->domain->dev, READ_ONCE(qp->received_at));
 	dapx_xrc_qp_queue_break(qp);
 }
