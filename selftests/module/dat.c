@@ -1607,7 +1607,7 @@ TEST_F(dat, evd_goes_and_is_resized_while_threads_look)
 	DAT_EVD_HANDLE evd = self->a.conn;
 	pthread_t thread[8];
 	DAT_EVENT event;
-	unsigned int n = count(60, 3000), i;
+	unsigned int n = count(20, 3000), i;
 
 	for (i = 0; i < ARRAY_SIZE(thread); i++)
 		pthread_create(&thread[i], NULL, look_into_evd, &looker);

@@ -680,6 +680,8 @@ static void *visits(void *arg)
 						   __ATOMIC_ACQUIRE)) == n) {
 			if (++looks % 1000 == 0)
 				give_way();
+			else if (looks % 64 == 0)
+				relax();
 		}
 		if (expected == ~0U)
 			return NULL;
@@ -724,7 +726,7 @@ static int arm_against(struct evd *evd, unsigned int rounds, bool resize)
 		while (__atomic_load_n(&visitor.posted, __ATOMIC_ACQUIRE) != i)
 			give_way();
 		__atomic_store_n(&visitor.expected, i + 1, __ATOMIC_RELEASE);
-		spin(resize ? dice() % 8000 : aim_turns(&aim));
+		spin(resize ? dice() % (2 * aim.turns + 1) : aim_turns(&aim));
 		slept_before = slept;
 		for (;;) {
 			struct dapx_evd_resize cmd = {

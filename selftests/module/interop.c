@@ -274,7 +274,7 @@ TEST_F(peer, ibv_rc_pingpong_serves)
 {
 	char iterations[16], gid_index[16];
 	char *const arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g",
-				    gid_index, "-n", iterations, NULL };
+				    gid_index, "-n", iterations, "-e", NULL };
 	unsigned int n = count(1000, 10000), i;
 	__u8 data[PINGPONG_SIZE];
 	int fd, index;
@@ -309,8 +309,8 @@ TEST_F(peer, ibv_rc_pingpong_calls)
 {
 	char iterations[16], gid_index[16];
 	char *const arguments[] = { "ibv_rc_pingpong", "-d", "rxe1", "-g",
-				    gid_index, "-n", iterations, "127.0.0.1",
-				    NULL };
+				    gid_index, "-n", iterations, "-e",
+				    "127.0.0.1", NULL };
 	unsigned int n = count(1000, 10000), i;
 	__u8 data[PINGPONG_SIZE];
 	int listening, fd, index;

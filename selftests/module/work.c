@@ -1375,11 +1375,12 @@ TEST_F(work, busy_lingers)
 			ASSERT_GT(deadline, now_ns())
 				TH_LOG("round %u: %s", round,
 				       under_way(&self->ea, &self->eb));
+			relax();
 		}
 		/* Now, or a little later. */
 		deadline = now_ns() + dice() % 150 * 1000;
 		while (round % 2 && now_ns() < deadline)
-			;
+			relax();
 		if (ring_flags(&self->ea.send) & DAPX_RING_BUSY)
 			left++;
 		OK(ep_send(&self->ea, batch, SOURCE, 8));
@@ -1543,6 +1544,8 @@ static void *flips(void *arg)
 	while (!__atomic_load_n(&flipper->stop, __ATOMIC_RELAXED)) {
 		__u32 *word = __atomic_load_n(&flipper->word, __ATOMIC_ACQUIRE);
 
+		if (!word || i % 256 == 0)
+			relax();
 		if (!word)
 			continue;
 		__atomic_store_n(word, flipper->values[++i & 1],
@@ -1637,7 +1640,7 @@ TEST_F(work, entry_read_once)
 			while ((__s32)(__atomic_load_n(&flipper.flips,
 						       __ATOMIC_ACQUIRE) -
 				       until) < 0)
-				;
+				relax();
 			__atomic_fetch_add(self->ea.send.tail, 1,
 					   __ATOMIC_RELEASE);
 			OK(ring_bell(self->a.fd, self->ea.handle,

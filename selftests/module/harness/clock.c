@@ -86,14 +86,22 @@ int await_asleep_in(const pid_t *tid, unsigned long number)
 
 void spin(unsigned int turns)
 {
-	while (turns--)
+	for (; turns; turns--) {
 		__asm__ volatile("" : : : "memory");
+		if (turns % 64 == 0)
+			relax();
+	}
 }
 
-void give_way(void)
+void relax(void)
 {
 #ifdef __x86_64__
 	__builtin_ia32_pause();
 #endif
+}
+
+void give_way(void)
+{
+	relax();
 	sched_yield();
 }

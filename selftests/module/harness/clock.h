@@ -34,9 +34,11 @@ int await_asleep_in(const pid_t *tid, unsigned long number);
 /* For a moment, of which sleeping would be too long. */
 void spin(unsigned int turns);
 /*
- * For a thread that waits in a loop: others go on first. In virtual time one thread of the host
- * plays both CPUs in turn, each for milliseconds unless it says that it only waits.
+ * For a loop that waits. In virtual time one thread of the host plays both CPUs in turn, each for
+ * milliseconds unless it says that it only waits: relax() lets the other one go on, and give_way()
+ * the other threads on the same CPU, too, for which it takes a system call.
  */
+void relax(void);
 void give_way(void);
 
 #endif /* DAPX_HARNESS_CLOCK_H */

@@ -100,8 +100,13 @@ unsigned int aim_turns(const struct aim *aim)
 
 void aim_fell(struct aim *aim, bool too_late)
 {
-	unsigned int step = aim->turns / 256 + 1;
+	unsigned int step;
 
+	if (aim->fell && aim->fell_late != too_late)
+		aim->close = true;
+	aim->fell = true;
+	aim->fell_late = too_late;
+	step = aim->turns / (aim->close ? 256 : 8) + 1;
 	if (!too_late)
 		aim->turns += step;
 	else if (aim->turns >= step)

@@ -35,10 +35,14 @@ void moment_fell(struct moment *moment, bool too_late);
 
 /*
  * How many turns to spin() before a step that is to fall together with one of a thread
- * that started at the same time: tell who came first, and the next one falls closer.
+ * that started at the same time: tell who came first, and the next one falls closer. The
+ * way is made in large steps until the other one came first for the first time, or last.
  */
 struct aim {
 	unsigned int turns;
+	bool fell;
+	bool fell_late;
+	bool close;
 };
 
 unsigned int aim_turns(const struct aim *aim);
