@@ -93,15 +93,31 @@ void spin(unsigned int turns)
 	}
 }
 
-void relax(void)
+static void end_turn(void)
 {
 #ifdef __x86_64__
 	__builtin_ia32_pause();
 #endif
 }
 
+static bool by_turns;
+
+__attribute__((constructor)) static void look_whether_by_turns(void)
+{
+	const char *time = getenv("DAPX_TIME");
+
+	by_turns = time && strcmp(time, "real");
+}
+
+void relax(void)
+{
+	/* Where CPUs do run at once, it would only blur the moment. */
+	if (by_turns)
+		end_turn();
+}
+
 void give_way(void)
 {
-	relax();
+	end_turn();
 	sched_yield();
 }
