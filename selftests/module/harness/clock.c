@@ -38,12 +38,17 @@ __u64 in_ms(unsigned int ms)
 	return now_ns() + ms * 1000000ULL;
 }
 
+void sleep_until(__u64 ns)
+{
+	struct timespec moment = { ns / 1000000000, ns % 1000000000 };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) == EINTR)
+		;
+}
+
 void sleep_ms(unsigned int ms)
 {
-	struct timespec span = { ms / 1000, ms % 1000 * 1000000 };
-
-	while (nanosleep(&span, &span) && errno == EINTR)
-		;
+	sleep_until(in_ms(ms));
 }
 
 /* @request: the second argument, or 0 for any. */

@@ -23,6 +23,8 @@ bool in_virtual_time(void);
 unsigned int patience_ms(void);
 __u64 now_ns(void);
 __u64 in_ms(unsigned int ms);
+/* What now_ns() is then. */
+void sleep_until(__u64 ns);
 void sleep_ms(unsigned int ms);
 /*
  * Waits until the thread of this process whose gettid() is, or comes to be, in @tid sleeps
