@@ -1719,6 +1719,7 @@ static void *talks(void *arg)
 		}
 		if (now_ns() > deadline)
 			talker->failed = __LINE__;
+		relax();
 	}
 	return NULL;
 }
