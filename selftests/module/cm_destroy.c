@@ -22,9 +22,6 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
 
-#define PREEMPT "/sys/kernel/debug/sched/preempt"
-#define WORKERS "/sys/devices/virtual/workqueue/cpumask"
-
 static void nothing(int signal)
 {
 }
@@ -36,8 +33,7 @@ FIXTURE(destroy)
 	struct ep ea;
 	struct ep eb;
 	char before[512];
-	char preempt[32];		/* to be as before */
-	char workers[64];
+	struct processor processor;
 };
 
 FIXTURE_SETUP(destroy)
@@ -54,10 +50,7 @@ FIXTURE_SETUP(destroy)
 
 FIXTURE_TEARDOWN(destroy)
 {
-	if (*self->preempt)
-		EXPECT_EQ(0, write_line(PREEMPT, self->preempt));
-	if (*self->workers)
-		EXPECT_EQ(0, write_line(WORKERS, self->workers));
+	OK(processor_put_back(&self->processor));
 	ep_forget(&self->ea);
 	ep_forget(&self->eb);
 	host_close(&self->a);
@@ -321,28 +314,6 @@ TEST_F(destroy, cancels_address_resolution)
 	OK(evd_quiet(&self->a.conn));
 }
 
-/* All workers and this thread on one processor, and who is woken is first. */
-static int share_processor(struct _test_data_destroy *self)
-{
-	const struct sched_param first = { .sched_priority = 1 };
-	const char *line;
-
-	run_on(0);
-	if (sched_setscheduler(0, SCHED_FIFO, &first))
-		return because("scheduler: %m");
-	/* "none (voluntary) full"; some kernels know one model only. */
-	line = read_line(PREEMPT);
-	line = line ? strchr(line, '(') : NULL;
-	if (line && sscanf(line, "(%31[^)]", self->preempt) == 1 &&
-	    write_line(PREEMPT, "full"))
-		return -1;
-	line = read_line(WORKERS);
-	if (!line)
-		return because("%s: %m", WORKERS);
-	snprintf(self->workers, sizeof(self->workers), "%s", line);
-	return write_line(WORKERS, "1");
-}
-
 /*
  * Nothing looks for the address of an id that is gone, nor, for its sake, for that of
  * the next id in its place. Who waits for an event is woken before the search is over.
@@ -354,7 +325,7 @@ TEST_F(destroy, ends_the_search)
 	struct dapx_event event;
 	__u32 cm[3];
 
-	OK(share_processor(self));
+	OK(processor_share(&self->processor));
 	for (i = 0; i < n; i++) {
 		OK(resolved(&self->a, &self->b, 7, false, &cm[0]));
 		ACK(&self->a, cm[0], 1);

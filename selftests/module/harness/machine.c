@@ -82,6 +82,40 @@ int write_line(const char *path, const char *text)
 	return 0;
 }
 
+#define PREEMPT "/sys/kernel/debug/sched/preempt"
+#define WORKERS "/sys/devices/virtual/workqueue/cpumask"
+
+int processor_share(struct processor *before)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+	const char *line;
+
+	run_on(0);
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		return because("scheduler: %m");
+	/* "none (voluntary) full"; some kernels know one model only. */
+	line = read_line(PREEMPT);
+	line = line ? strchr(line, '(') : NULL;
+	if (line && sscanf(line, "(%31[^)]", before->preempt) == 1 && write_line(PREEMPT, "full"))
+		return -1;
+	line = read_line(WORKERS);
+	if (!line)
+		return because("%s: %m", WORKERS);
+	snprintf(before->workers, sizeof(before->workers), "%s", line);
+	return write_line(WORKERS, "1");
+}
+
+int processor_put_back(const struct processor *before)
+{
+	int ret = 0;
+
+	if (*before->preempt)
+		ret = write_line(PREEMPT, before->preempt);
+	if (*before->workers)
+		ret = write_line(WORKERS, before->workers) ?: ret;
+	return ret;
+}
+
 long module_parameter(const char *name)
 {
 	char path[128];

@@ -12,6 +12,18 @@ bool on_debug_kernel(void);
 /* Where the calling thread runs, and the threads that it creates from here on. */
 void run_on(int cpu);
 void run_anywhere(void);
+/*
+ * The calling thread and all workers of unbound queues on one processor, and this thread comes
+ * before them: from where a worker wakes it, the worker goes on when it sleeps again. What it
+ * changes for the whole machine is in @before, to be put back.
+ */
+struct processor {
+	char preempt[32];
+	char workers[64];
+};
+
+int processor_share(struct processor *before);
+int processor_put_back(const struct processor *before);
 /* First line of a file; NULL without it. Static buffer. */
 const char *read_line(const char *path);
 int write_line(const char *path, const char *text);
