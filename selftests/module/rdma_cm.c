@@ -1849,6 +1849,49 @@ TEST_F(cm, shared_receive_queue_of_an_id)
 	EXPECT_EQ(NULL, self->b->srq);
 }
 
+/* What could not be made takes nothing away. */
+TEST_F(cm, shared_receive_queue_too_long)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1 << 30, .max_sge = 1 } };
+
+	OK(establish(self));
+	EXPECT_ERRNO(EINVAL, rdma_create_srq(self->b, NULL, &attr));
+	ASSERT_NE(NULL, self->b->recv_cq);
+	EXPECT_EQ(self->b->recv_cq, self->b->qp->recv_cq);
+	EXPECT_EQ(self->b->recv_cq_channel, self->b->recv_cq->channel);
+	EXPECT_EQ(self->b->send_cq, self->b->qp->send_cq);
+	OK(message(self->a, self->b));
+}
+
+TEST_F(cm, queue_pair_beside_a_shared_receive_queue)
+{
+	struct ibv_srq_init_attr_ex srq = {
+		.attr = { .max_wr = DEPTH, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_XRC,
+	};
+	struct ibv_qp_init_attr attr = usual_qp();
+	struct ibv_cq *cq;
+
+	OK(request(self));
+	ASSERT_EQ(0, rdma_create_srq_ex(self->b, &srq)) TH_LOG("%m");
+	cq = self->b->recv_cq;
+	ASSERT_NE(NULL, cq);
+	attr.qp_type = IBV_QPT_XRC_SEND;
+	attr.cap.max_send_sge = 1000;
+	EXPECT_ERRNO(EINVAL, rdma_create_qp(self->b, NULL, &attr));
+	EXPECT_EQ(cq, self->b->recv_cq);
+	EXPECT_EQ(NULL, self->b->send_cq);
+	attr.cap.max_send_sge = 1;
+	ASSERT_EQ(0, rdma_create_qp(self->b, NULL, &attr)) TH_LOG("%m");
+	EXPECT_NE(NULL, self->b->send_cq);
+	rdma_destroy_qp(self->b);
+	EXPECT_EQ(NULL, self->b->send_cq);
+	EXPECT_EQ(cq, self->b->recv_cq);
+	rdma_destroy_srq(self->b);
+	EXPECT_EQ(NULL, self->b->recv_cq);
+}
+
 /* ---- bad input ---- */
 
 TEST_F(cm, no_objects)

@@ -9,24 +9,28 @@ namespace dapx::verbs {
 
 namespace {
 
-void destroy_cqs(rdma_cm_id& id) noexcept
+void destroy_cq(ibv_comp_channel*& channel, ibv_cq*& cq) noexcept
 {
-    if (id.send_cq != nullptr && id.send_cq != id.recv_cq)
-        ibv_destroy_cq(id.send_cq);
-    if (id.recv_cq != nullptr)
-        ibv_destroy_cq(id.recv_cq);
-    if (id.send_cq_channel != nullptr && id.send_cq_channel != id.recv_cq_channel)
-        ibv_destroy_comp_channel(id.send_cq_channel);
-    if (id.recv_cq_channel != nullptr)
-        ibv_destroy_comp_channel(id.recv_cq_channel);
-    id.send_cq = id.recv_cq = nullptr;
-    id.send_cq_channel = id.recv_cq_channel = nullptr;
+    if (cq != nullptr && ibv_destroy_cq(cq) != 0)
+        return;
+    cq = nullptr;
+    if (channel != nullptr)
+        ibv_destroy_comp_channel(channel);
+    channel = nullptr;
 }
 
-/// 0 or an errno.
+/// Those that neither its queue pair nor its shared receive queue uses: ibv_destroy_cq() refuses
+/// the others.
+void destroy_unused_cqs(rdma_cm_id& id) noexcept
+{
+    destroy_cq(id.send_cq_channel, id.send_cq);
+    destroy_cq(id.recv_cq_channel, id.recv_cq);
+}
+
+/// Unless the id has it. 0 or an errno.
 int make_cq(rdma_cm_id& id, std::uint32_t depth, ibv_comp_channel*& channel, ibv_cq*& cq) noexcept
 {
-    if (depth == 0)
+    if (depth == 0 || cq != nullptr)
         return 0;
     channel = ibv_create_comp_channel(id.verbs);
     if (channel == nullptr)
@@ -35,14 +39,14 @@ int make_cq(rdma_cm_id& id, std::uint32_t depth, ibv_comp_channel*& channel, ibv
     return cq != nullptr ? 0 : errno;
 }
 
-/// Of those that the id has not. 0, or an errno: then it has none.
+/// Those that the id has not. 0, or an errno: then it has no more than before.
 int make_cqs(rdma_cm_id& id, std::uint32_t send_depth, std::uint32_t recv_depth) noexcept
 {
     int error = make_cq(id, recv_depth, id.recv_cq_channel, id.recv_cq);
     if (error == 0)
         error = make_cq(id, send_depth, id.send_cq_channel, id.send_cq);
     if (error != 0)
-        destroy_cqs(id);
+        destroy_unused_cqs(id);
     return error;
 }
 
@@ -70,13 +74,10 @@ int create_qp(RdmaId& id, ibv_qp_init_attr_ex& attr) noexcept
             return errno;
     }
     const bool receives = attr.qp_type == IBV_QPT_RC;
-    if (const int error = make_cqs(
-            id,
-            attr.send_cq != nullptr || id.send_cq != nullptr || attr.qp_type == IBV_QPT_XRC_RECV
-                ? 0
-                : attr.cap.max_send_wr,
-            attr.recv_cq != nullptr || id.recv_cq != nullptr || !receives ? 0
-                                                                          : attr.cap.max_recv_wr))
+    const bool needs_send_cq = attr.send_cq == nullptr && attr.qp_type != IBV_QPT_XRC_RECV;
+    const bool needs_recv_cq = attr.recv_cq == nullptr && receives;
+    if (const int error = make_cqs(id, needs_send_cq ? attr.cap.max_send_wr : 0,
+                                   needs_recv_cq ? attr.cap.max_recv_wr : 0))
         return error;
     if (attr.send_cq == nullptr)
         attr.send_cq = id.send_cq;
@@ -92,7 +93,7 @@ int create_qp(RdmaId& id, ibv_qp_init_attr_ex& attr) noexcept
     ibv_qp* qp = create_qp_of(id, attr);
     if (qp == nullptr) {
         const int error = errno;
-        destroy_cqs(id);
+        destroy_unused_cqs(id);
         return error;
     }
     id.qp = qp;
@@ -148,7 +149,7 @@ int create_srq(RdmaId& id, ibv_srq_init_attr_ex& attr) noexcept
     if (id.srq != nullptr)
         return 0;
     const int error = errno;
-    destroy_cqs(id);
+    destroy_unused_cqs(id);
     return error;
 }
 
@@ -156,17 +157,14 @@ void destroy_qp(rdma_cm_id& id) noexcept
 {
     if (id.qp != nullptr && ibv_destroy_qp(id.qp) == 0)
         id.qp = nullptr;
-    // Those of a shared receive queue go with that.
-    if (id.qp == nullptr && id.srq == nullptr)
-        destroy_cqs(id);
+    destroy_unused_cqs(id);
 }
 
 void destroy_srq(rdma_cm_id& id) noexcept
 {
     if (id.srq != nullptr && ibv_destroy_srq(id.srq) == 0)
         id.srq = nullptr;
-    if (id.qp == nullptr && id.srq == nullptr)
-        destroy_cqs(id);
+    destroy_unused_cqs(id);
 }
 
 void destroy_ep(RdmaId& id) noexcept
