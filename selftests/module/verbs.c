@@ -1827,7 +1827,8 @@ TEST_F(two, limit_event_of_a_shared_queue)
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
 
-TEST_F(two, requests_of_the_extended_interface)
+/* In place of those that there are; the first one has the extended interface. */
+static int qps_connect_extended(struct _test_data_two *self)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = self->a.cq, .recv_cq = self->a.cq, .qp_type = IBV_QPT_RC,
@@ -1837,26 +1838,44 @@ TEST_F(two, requests_of_the_extended_interface)
 		.pd = self->a.pd,
 		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,
 	};
-	struct ibv_qp_ex *ex;
-	struct ibv_wc wc;
-	struct ibv_qp *qp;
+
+	if (qps_destroy(self))
+		return because("ibv_destroy_qp");
+	self->qa = ibv_create_qp_ex(self->a.context, &attr);
+	if (!self->qa)
+		return because("ibv_create_qp_ex: %m");
+	self->qb = make_qp(&self->b, IBV_QPT_RC, NULL);
+	if (!self->qb)
+		return because("ibv_create_qp: %m");
+	if (to_rts(self->qa, &self->a, &self->b, self->qb->qp_num))
+		return -1;
+	return to_rts(self->qb, &self->b, &self->a, self->qa->qp_num);
+}
+
+TEST_F(two, extended_interface_of_some_requests_only)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = self->a.cq, .recv_cq = self->a.cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = DEPTH, .max_recv_wr = 1, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = self->a.pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO,
+	};
 
 	EXPECT_EQ(NULL, ibv_qp_to_qp_ex(self->qa));
-	attr.send_ops_flags |= IBV_QP_EX_WITH_TSO;
 	EXPECT_EQ(NULL, ibv_create_qp_ex(self->a.context, &attr));
 	EXPECT_EQ(EOPNOTSUPP, errno);
-	attr.send_ops_flags &= ~IBV_QP_EX_WITH_TSO;
-	qp = ibv_create_qp_ex(self->a.context, &attr);
-	ASSERT_NE(NULL, qp);
-	ex = ibv_qp_to_qp_ex(qp);
+}
+
+TEST_F(two, requests_of_the_extended_interface)
+{
+	struct ibv_qp_ex *ex;
+	struct ibv_wc wc;
+
+	OK(qps_connect_extended(self));
+	ex = ibv_qp_to_qp_ex(self->qa);
 	ASSERT_NE(NULL, ex);
-	ASSERT_EQ(0, ibv_destroy_qp(self->qa));
-	self->qa = qp;
-	ASSERT_EQ(0, ibv_destroy_qp(self->qb));
-	self->qb = make_qp(&self->b, IBV_QPT_RC, NULL);
-	ASSERT_NE(NULL, self->qb);
-	OK(to_rts(self->qa, &self->a, &self->b, self->qb->qp_num));
-	OK(to_rts(self->qb, &self->b, &self->a, self->qa->qp_num));
 	ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, 1));
 	ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, 2));
 
@@ -1888,6 +1907,64 @@ TEST_F(two, requests_of_the_extended_interface)
 	EXPECT_EQ(2, wc.wr_id);
 	OK(next_wc(self->a.cq, &wc));
 	EXPECT_EQ(3, wc.wr_id);
+	EXPECT_EQ(0, ibv_poll_cq(self->a.cq, 1, &wc));
+}
+
+/* What is wrong with one request is known before any is posted. */
+TEST_F(two, requests_of_the_extended_interface_all_or_none)
+{
+	struct ibv_sge list[3] = {};
+	struct ibv_data_buf long_data = { .addr = self->a.memory, .length = 65 };
+	struct ibv_qp_ex *ex;
+	struct ibv_wc wc;
+	int wrong;
+
+	OK(qps_connect_extended(self));
+	ex = ibv_qp_to_qp_ex(self->qa);
+	ASSERT_NE(NULL, ex);
+	ASSERT_EQ(0, post_recv(self->qb, NULL, &self->b, 1));
+	for (wrong = 0; wrong < 5; wrong++) {
+		ibv_wr_start(ex);
+		ex->wr_id = 1;
+		ex->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_send(ex);
+		ibv_wr_set_inline_data(ex, "first", 6);
+		ibv_wr_send(ex);
+		switch (wrong) {
+		case 0:
+			ibv_wr_set_sge_list(ex, 3, list);
+			break;
+		case 1:
+			ibv_wr_set_inline_data_list(ex, 1, &long_data);
+			break;
+		case 2:
+			ibv_wr_set_sge(ex, self->a.mr->lkey, (uintptr_t)self->a.memory, 4);
+			ibv_wr_set_sge(ex, self->a.mr->lkey, (uintptr_t)self->a.memory, 4);
+			break;
+		case 3:
+			ibv_wr_set_inline_data(ex, "second", 7);
+			ibv_wr_set_sge(ex, self->a.mr->lkey, (uintptr_t)self->a.memory, 4);
+			break;
+		case 4:
+			ibv_wr_set_sge(ex, self->a.mr->lkey, (uintptr_t)self->a.memory, 4);
+			ibv_wr_set_inline_data(ex, "second", 7);
+			break;
+		}
+		EXPECT_EQ(wrong == 1 ? ENOMEM : EINVAL, ibv_wr_complete(ex)) TH_LOG("%d", wrong);
+	}
+	ibv_wr_start(ex);
+	ibv_wr_set_inline_data(ex, "of none", 8);
+	EXPECT_EQ(EINVAL, ibv_wr_complete(ex));
+
+	ibv_wr_start(ex);
+	ex->wr_id = 2;
+	ibv_wr_send(ex);
+	ibv_wr_set_inline_data(ex, "good", 5);
+	ASSERT_EQ(0, ibv_wr_complete(ex));
+	OK(next_wc(self->b.cq, &wc));
+	EXPECT_EQ(5, wc.byte_len);
+	OK(next_wc(self->a.cq, &wc));
+	EXPECT_EQ(2, wc.wr_id);
 	EXPECT_EQ(0, ibv_poll_cq(self->a.cq, 1, &wc));
 }
 

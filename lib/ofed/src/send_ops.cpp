@@ -8,8 +8,9 @@
 
 namespace dapx::verbs {
 
-void SendBuilder::clear() noexcept
+void SendBuilder::start(const ibv_qp_cap& limits) noexcept
 {
+    limits_ = limits;
     requests_.clear();
     current_ = 0;
     count_ = 0;
@@ -59,10 +60,20 @@ void SendBuilder::set_srq_number(std::uint32_t number) noexcept
     change([=](::dapx_send_wr& wr) { wr.remote_srqn = number; });
 }
 
+/// False: there is no request, or it has its data.
+bool SendBuilder::takes_data() noexcept
+{
+    if (error_ == 0 && requests_.size() != current_ + sizeof(::dapx_send_wr))
+        fail(EINVAL);
+    return error_ == 0;
+}
+
 void SendBuilder::set_segments(std::span<const ibv_sge> list) noexcept
 {
-    if (list.size() > UINT8_MAX)
+    if (list.size() > limits_.max_send_sge)
         return fail(EINVAL);
+    if (!takes_data())
+        return;
     change([&](::dapx_send_wr& wr) { wr.num_sge = static_cast<std::uint8_t>(list.size()); });
     for (const ibv_sge& sge : list) {
         const dapx::Segment segment = {.mr = sge.lkey, .length = sge.length, .addr = sge.addr};
@@ -75,8 +86,10 @@ void SendBuilder::set_inline(std::span<const ibv_data_buf> list) noexcept
     std::size_t length = 0;
     for (const ibv_data_buf& buffer : list)
         length += buffer.length;
-    if (length > UINT16_MAX)
+    if (length > limits_.max_inline_data)
         return fail(ENOMEM);
+    if (!takes_data())
+        return;
     change([&](::dapx_send_wr& wr) {
         wr.flags |= DAPX_SEND_INLINE;
         wr.inline_len = static_cast<std::uint32_t>(length);
@@ -141,7 +154,7 @@ struct SendOps {
     static void start(ibv_qp_ex* qp) noexcept
     {
         own(qp).send_lock_.lock();
-        own(qp).builder_.clear();
+        own(qp).builder_.start(own(qp).cap_);
     }
 
     static int complete(ibv_qp_ex* qp) noexcept

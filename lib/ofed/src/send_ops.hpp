@@ -15,10 +15,10 @@ namespace dapx::verbs {
 /// together or not at all.
 class SendBuilder {
 public:
-    /// Forgets what was built.
-    void clear() noexcept;
+    /// Forgets what was built. @p limits of the requests that follow.
+    void start(const ibv_qp_cap& limits) noexcept;
 
-    /// A new request begins; what follows belongs to it.
+    /// A new request begins; what follows belongs to it. It gets segments or inline data once.
     void begin(const ::dapx_send_wr& wr) noexcept;
     void set_imm(__be32 imm) noexcept;
     void set_srq_number(std::uint32_t number) noexcept;
@@ -34,7 +34,9 @@ private:
     [[nodiscard]] ::dapx_send_wr header(std::size_t at) const noexcept;
     template <class Change> void change(Change change) noexcept;
     void append(const void* bytes, std::size_t size) noexcept;
+    [[nodiscard]] bool takes_data() noexcept;
 
+    ibv_qp_cap limits_{};
     std::vector<std::byte> requests_; ///< each a dapx_send_wr and what follows it in a ring
     std::size_t current_ = 0;         ///< where the one begins that is being built
     std::uint32_t count_ = 0;
