@@ -1833,6 +1833,32 @@ TEST_F(dat, unsignalled_receives_notify_nobody)
 	EXPECT_EQ(1, event.event_data.dto_completion_event_data.user_cookie.as_64);
 }
 
+/* The provider has asked for some of them. */
+TEST_F(dat, suppressed_completions_are_not_counted)
+{
+	DAT_BOOLEAN idle = DAT_FALSE;
+	DAT_COUNT more = ~0;
+	DAT_EVENT event;
+	int i;
+
+	ASSERT_TRUE(connect_both(&self->a, &self->b));
+	for (i = 0; i < DEPTH; i++)
+		SUCCEEDS(post_recv(&self->b, i));
+	for (i = 0; i < DEPTH; i++)
+		SUCCEEDS(post_send(&self->a, 8, i, i == 0 || i == DEPTH - 1 ?
+				   DAT_COMPLETION_DEFAULT_FLAG : DAT_COMPLETION_SUPPRESS_FLAG));
+	for (i = 0; i < DEPTH; i++)
+		ASSERT_EQ(DAT_DTO_COMPLETION_EVENT, next(self->b.recv, &event));
+	for (; !idle; usleep(100))
+		SUCCEEDS(dat_ep_get_status(self->a.ep, NULL, NULL, &idle));
+	SUCCEEDS(dat_evd_wait(self->a.request, LATER, 1, &event, &more));
+	EXPECT_EQ(0, event.event_data.dto_completion_event_data.user_cookie.as_64);
+	EXPECT_EQ(1, more);
+	SUCCEEDS(dat_evd_dequeue(self->a.request, &event));
+	EXPECT_EQ(DEPTH - 1, event.event_data.dto_completion_event_data.user_cookie.as_64);
+	FAILS(DAT_QUEUE_EMPTY, dat_evd_dequeue(self->a.request, &event));
+}
+
 /* Nothing that the consumer sees has come. */
 TEST_F(dat, suppressed_completions_trigger_no_cno)
 {

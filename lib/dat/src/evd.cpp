@@ -117,6 +117,13 @@ try {
     return false;
 }
 
+DAT_COUNT Evd::count() noexcept
+{
+    // Of what is in the queue, not all is an event to the consumer.
+    (void)set_aside(taken_.size() + queue_.available());
+    return static_cast<DAT_COUNT>(taken_.size());
+}
+
 DAT_RETURN Evd::wait_for(std::size_t threshold, core::Deadline deadline) noexcept
 {
     for (;;) {
@@ -166,7 +173,7 @@ DAT_RETURN Evd::wait(DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT& event,
     }
     if (result == DAT_SUCCESS)
         (void)take(event);
-    more = static_cast<DAT_COUNT>(taken_.size() + queue_.available());
+    more = count();
     leave_turn();
     return result;
 }

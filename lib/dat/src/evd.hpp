@@ -75,6 +75,8 @@ private:
     /// Takes events out of the queue until @p count are set aside, if there are so many. False: there
     /// is no memory for more, and the next one is still in the queue.
     [[nodiscard]] bool set_aside(std::size_t count) noexcept;
+    /// The events that the consumer would get now; all are set aside, as far as there is memory.
+    [[nodiscard]] DAT_COUNT count() noexcept;
     [[nodiscard]] DAT_RETURN wait_for(std::size_t threshold, core::Deadline deadline) noexcept;
     /// Events of no meaning: they wake a waiter, if there is one, who looks why.
     void wake() noexcept;
