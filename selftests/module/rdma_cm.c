@@ -2073,6 +2073,7 @@ TEST_F(cm, not_supported)
 /* Says through @ready that there is a connection; all that was on its device is told, once. */
 static int lives_through_a_removal(int ready)
 {
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = DEPTH, .max_sge = 1 } };
 	struct rdma_cm_id *listening, *other, *gone[3];
 	struct _test_data_cm self = {};
 	struct rdma_cm_event *event;
@@ -2088,6 +2089,8 @@ static int lives_through_a_removal(int ready)
 	if (!self.listener || !listening || establish(&self) ||
 	    resolved(&self, self.port, true, &other))
 		return -1;
+	if (rdma_create_srq(self.a, NULL, &attr))
+		return because("rdma_create_srq: %m");
 	gone[0] = self.a;
 	gone[1] = other;
 	gone[2] = listening;
@@ -2108,6 +2111,10 @@ static int lives_through_a_removal(int ready)
 	if (quiet(self.ca) ||
 	    expect(self.cb, self.b, RDMA_CM_EVENT_DISCONNECTED))
 		return -1;
+	/* The module refuses nothing any more; the queue pair keeps what it has. */
+	rdma_destroy_srq(self.a);
+	if (!self.a->send_cq || !self.a->recv_cq)
+		return because("the queue pair has lost its CQs");
 	if (drop(&self.a) || drop(&other) || drop(&listening) || drop(&self.b) ||
 	    drop(&self.listener))
 		return -1;

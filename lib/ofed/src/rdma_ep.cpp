@@ -9,9 +9,15 @@ namespace dapx::verbs {
 
 namespace {
 
-void destroy_cq(ibv_comp_channel*& channel, ibv_cq*& cq) noexcept
+bool is_used(const rdma_cm_id& id, const ibv_cq* cq) noexcept
 {
-    if (cq != nullptr && ibv_destroy_cq(cq) != 0)
+    return (id.qp != nullptr && (id.qp->send_cq == cq || id.qp->recv_cq == cq)) ||
+           (id.srq != nullptr && Srq::of(id.srq)->completes_to(cq));
+}
+
+void destroy_if_unused(const rdma_cm_id& id, ibv_comp_channel*& channel, ibv_cq*& cq) noexcept
+{
+    if (cq != nullptr && (is_used(id, cq) || ibv_destroy_cq(cq) != 0))
         return;
     cq = nullptr;
     if (channel != nullptr)
@@ -19,12 +25,12 @@ void destroy_cq(ibv_comp_channel*& channel, ibv_cq*& cq) noexcept
     channel = nullptr;
 }
 
-/// Those that neither its queue pair nor its shared receive queue uses: ibv_destroy_cq() refuses
-/// the others.
+/// Those that neither its queue pair nor its shared receive queue uses. ibv_destroy_cq() would not
+/// refuse the others if the device is gone.
 void destroy_unused_cqs(rdma_cm_id& id) noexcept
 {
-    destroy_cq(id.send_cq_channel, id.send_cq);
-    destroy_cq(id.recv_cq_channel, id.recv_cq);
+    destroy_if_unused(id, id.send_cq_channel, id.send_cq);
+    destroy_if_unused(id, id.recv_cq_channel, id.recv_cq);
 }
 
 /// Unless the id has it. 0 or an errno.

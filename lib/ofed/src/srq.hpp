@@ -23,6 +23,11 @@ public:
     [[nodiscard]] Context& owner() const noexcept { return Context::of(context); }
     [[nodiscard]] core::Srq& core() noexcept { return *core_; }
     [[nodiscard]] bool is_xrc() const noexcept { return cq_ != nullptr; }
+    /// XRC: whether its completions go there.
+    [[nodiscard]] bool completes_to(const ibv_cq* cq) const noexcept
+    {
+        return is_xrc() && cq_->verbs() == cq;
+    }
     /// XRC: its number.
     [[nodiscard]] std::uint32_t number() const noexcept { return core_->number(); }
 
