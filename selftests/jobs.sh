@@ -3,12 +3,13 @@
 #
 # Sourced by what runs several things side by side: however it ends, all that they started ends with it. A job has a
 # process group of its own for that, since bash lets what is in the background ignore Ctrl-C, and does not forward a
-# signal to what is in the foreground. Whoever sources this calls end_jobs in its EXIT trap.
+# signal to what is in the foreground. Whoever sources this calls end_jobs in its EXIT trap. A job does so by itself: those
+# that it starts are in groups of their own again, and a subshell has none of the traps of its shell.
 
 # job COMMAND...   starts it; its process is $!
 job() {
 	set -m
-	"$@" &
+	{ exit_on_signals; trap end_jobs EXIT; "$@"; } &
 	set +m
 }
 
@@ -20,4 +21,5 @@ end_jobs() {
 	done
 }
 
-trap 'exit 130' INT TERM HUP
+exit_on_signals() { trap 'exit 130' INT TERM HUP; }
+exit_on_signals
