@@ -21,5 +21,7 @@ end_jobs() {
 	done
 }
 
-exit_on_signals() { trap 'exit 130' INT TERM HUP; }
+# Only on the first: make forwards a signal that the process group has had already, and the second exit would be one in the
+# middle of the EXIT trap.
+exit_on_signals() { trap 'trap "" INT TERM HUP; exit 130' INT TERM HUP; }
 exit_on_signals
