@@ -31,7 +31,7 @@ static void dapx_ring_release(struct kref *kref)
 	/* Mappings have their own references to the pages. */
 	for (i = 0; i < ring->num_pages; i++)
 		__free_page(ring->pages[i]);
-	kfree(ring);
+	kvfree(ring);
 }
 
 /* Pages in a row need no mapping, which takes longer to make and to end than all else of a ring. */
@@ -72,7 +72,7 @@ struct dapx_ring *dapx_ring_create(struct dapx_context *ctx, size_t size)
 	struct dapx_ring *ring;
 	int ret = -ENOMEM;
 
-	ring = kzalloc(struct_size(ring, pages, num_pages), GFP_KERNEL_ACCOUNT);
+	ring = kvzalloc(struct_size(ring, pages, num_pages), GFP_KERNEL_ACCOUNT);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&ring->kref);
