@@ -133,6 +133,13 @@ static int for_evd_create(struct stage *s, void *cmd)
 	return 0;
 }
 
+/* Of which the list of pages is more than a page. */
+static int for_evd_create_large(struct stage *s, void *cmd)
+{
+	((struct dapx_evd_create *)cmd)->depth = 32768;
+	return 0;
+}
+
 static int an_evd(struct stage *s)
 {
 	struct dapx_evd_create evd = { .depth = 16 };
@@ -893,6 +900,8 @@ FIXTURE_VARIANT_ADD(fail, mr_create)
 	FAIL_MAKING(mr_create, MR_CREATE, for_mr_create, out_mr);
 FIXTURE_VARIANT_ADD(fail, evd_create)
 	FAIL_MAKING(evd_create, EVD_CREATE, for_evd_create, out_evd);
+FIXTURE_VARIANT_ADD(fail, evd_create_large)
+	FAIL_MAKING(evd_create, EVD_CREATE, for_evd_create_large, out_evd);
 FIXTURE_VARIANT_ADD(fail, evd_wait) FAIL(evd_wait, EVD_WAIT, for_evd_wait);
 FIXTURE_VARIANT_ADD(fail, evd_resize)
 	FAIL(evd_resize, EVD_RESIZE, for_evd_resize);
