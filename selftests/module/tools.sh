@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tools against the module: what they print, what they carry, what they say when something is missing.
+# The tools against the module: what they print, what they carry, what they say when something is missing. With the argument
+# "short", less of it: for the debug kernel, which takes seconds for each program.
 set -u
 
 tools=${DAPX_BUILD:-build}/tools
@@ -10,6 +11,7 @@ ko=${DAPX_BUILD:-build}/kmod/$(uname -r)/dapx.ko
 # shellcheck source=selftests/module/harness/tap.sh
 . "$(dirname "$0")/harness/tap.sh"
 server=''
+short=${1-}
 # An emulated debug kernel takes a while for each.
 count=200 file_size=3000001
 [[ $DAPX_KERNEL != debug ]] || count=40 file_size=500001
@@ -646,17 +648,19 @@ without_module() {
 	return $rc
 }
 
+in_full() { [[ $short = short ]] || result "$@"; }
+
 echo "TAP version 13"
 result "dapxctl info" info
 result "dapxctl devices" devices
-result "JSON for people" pretty
+in_full "JSON for people" pretty
 # No work for a kernel, and long where each fork is.
-[[ $DAPX_KERNEL = debug ]] || result "completion" completion
+[[ $DAPX_KERNEL = debug ]] || in_full "completion" completion
 result "dapxctl xrcd, without any" xrcd_none
 result "dapxctl xrcd" two_hold xrcd_all
-result "dapxctl xrcd, of one's own" two_hold xrcd_own
+in_full "dapxctl xrcd, of one's own" two_hold xrcd_own
 result "dapxctl show" two_hold show_all
-result "dapxctl show, of one's own" two_hold show_own
+in_full "dapxctl show, of one's own" two_hold show_own
 result "dapxctl show watches" show_watches
 result "dapxctl monitor" monitor_kill
 
@@ -670,98 +674,98 @@ for op in send write read fetch-add; do
 	result "dapx-ping $op" ping_once $op "$DAPX_PEER_IP"
 	result "dapx-ping $op over IPv6" ping_once $op "$DAPX_PEER_IP6"
 done
-result "dapx-ping of any size" ping_sizes
-result "dapx-ping prints each answer" ping_lines 3
-result "dapx-ping is quiet" ping_lines 0 -q
+in_full "dapx-ping of any size" ping_sizes
+in_full "dapx-ping prints each answer" ping_lines 3
+in_full "dapx-ping is quiet" ping_lines 0 -q
 result "dapx-ping is interrupted" ping_interrupted
-result "dapx-ping's server takes no other client" \
+in_full "dapx-ping's server takes no other client" \
 	sentence "cannot connect to $DAPX_PEER_IP:7710: this is a dapx-ping server, for dapx-ping only" \
 	"$perf" -d "$DAPX_DEV" -p 7710 "$DAPX_PEER_IP"
-result "dapx-ping's server has no XRC" \
+in_full "dapx-ping's server has no XRC" \
 	sentence "cannot connect to $DAPX_PEER_IP:7710: the server was started without --xrc" \
 	"$ping" -d "$DAPX_DEV" --xrc "$DAPX_PEER_IP"
 result "dapx-ping loses its server" ping_loses_server
 
 result "dapx-ping serves one client" serve "$ping" --max-clients 1 --idle-timeout 1
-result "dapx-ping's server takes no more" ping_too_many
-result "dapx-ping pauses" ping_pauses
-result "dapx-ping's server was not running itself" ping_stalled
+in_full "dapx-ping's server takes no more" ping_too_many
+in_full "dapx-ping pauses" ping_pauses
+in_full "dapx-ping's server was not running itself" ping_stalled
 result "dapx-ping's server ends an idle client" ping_idle
 stop_server
 
-result "dapx-ping serves XRC without a file" serve "$ping" --xrc --idle-timeout 1
-result "dapx-ping's server keeps its clients apart" ping_isolated
-result "dapx-ping by XRC pauses" ping_pauses --xrc
+in_full "dapx-ping serves XRC without a file" serve "$ping" --xrc --idle-timeout 1
+in_full "dapx-ping's server keeps its clients apart" ping_isolated
+in_full "dapx-ping by XRC pauses" ping_pauses --xrc
 stop_server
 result "dapx-ping serves XRC" serve "$ping" --xrc --domain "$work/domain"
 for op in send write read fetch-add; do
 	result "dapx-ping $op by XRC" ping_xrc $op
 done
-result "dapx-ping serves both kinds" ping_once send "$DAPX_PEER_IP"
+in_full "dapx-ping serves both kinds" ping_once send "$DAPX_PEER_IP"
 result "dapx-ping by XRC after a client that died" ping_xrc_again
 stop_server
-result "dapx-ping's domain is of a file" sentence "cannot open $work: Is a directory" \
+in_full "dapx-ping's domain is of a file" sentence "cannot open $work: Is a directory" \
 	"$ping" --server -d "$DAPX_PEER_DEV" --xrc --domain "$work"
 
 result "dapx-perf serves" serve "$perf" --output "$work/received"
 result "dapx-perf measures" perf_tests False
-result "dapx-perf prints a table" perf_table ""
+in_full "dapx-perf prints a table" perf_table ""
 for test in latency bandwidth; do
 	result "dapx-perf $test is interrupted" perf_interrupted $test
 done
-result "dapx-perf's server has no XRC" \
+in_full "dapx-perf's server has no XRC" \
 	sentence "cannot connect to $DAPX_PEER_IP:7711: the server was started without --xrc" \
 	"$perf" -d "$DAPX_DEV" --xrc "$DAPX_PEER_IP"
-result "dapx-perf sends a file in odd pieces" perf_file_json
-result "dapx-perf sends a file of any name" perf_file_odd_name
-result "too little locked memory" locked_memory 65536 "64 KiB" -s 8m --test bandwidth
-result "too little locked memory for a file" locked_memory 65536 "64 KiB" --file "$for_all/dapxctl"
-result "no locked memory" locked_memory 0 "0 bytes"
+in_full "dapx-perf sends a file in odd pieces" perf_file_json
+in_full "dapx-perf sends a file of any name" perf_file_odd_name
+in_full "too little locked memory" locked_memory 65536 "64 KiB" -s 8m --test bandwidth
+in_full "too little locked memory for a file" locked_memory 65536 "64 KiB" --file "$for_all/dapxctl"
+in_full "no locked memory" locked_memory 0 "0 bytes"
 result "dapx-perf's server is interrupted while it is busy" perf_server_is_interrupted
 result "dapx-perf serves again" serve "$perf" --output "$work/received"
 result "dapx-perf loses its server" perf_loses_server
-result "dapx-perf serves with limits" serve "$perf" --max-size 1m --max-memory 1500k
-result "dapx-perf's server has a limit for a client" \
+in_full "dapx-perf serves with limits" serve "$perf" --max-size 1m --max-memory 1500k
+in_full "dapx-perf's server has a limit for a client" \
 	sentence "cannot connect to $DAPX_PEER_IP:7711: larger than this server's --max-size" \
 	"$perf" -d "$DAPX_DEV" -s 200k --test latency --op send "$DAPX_PEER_IP"
-result "dapx-perf's server has a limit for all clients" perf_memory
+in_full "dapx-perf's server has a limit for all clients" perf_memory
 stop_server
 # A client with more memory may need longer than that on a debug kernel until its first message.
-result "dapx-perf serves clients that are not idle" serve "$perf" --idle-timeout 1
+in_full "dapx-perf serves clients that are not idle" serve "$perf" --idle-timeout 1
 for op in write read; do
-	result "dapx-perf $op takes longer than the idle time-out" perf_unseen $op
+	in_full "dapx-perf $op takes longer than the idle time-out" perf_unseen $op
 done
 stop_server
 result "dapx-perf serves XRC" serve "$perf" --xrc --max-size 1m
 result "dapx-perf measures by XRC" perf_tests True --xrc
-result "dapx-perf measures by XRC with many in flight" perf_tests True --xrc -q 4096
-result "dapx-perf prints a table of XRC" perf_table " by XRC" --xrc
-result "dapx-perf serves both kinds" perf_table ""
-result "dapx-perf by XRC is interrupted" perf_interrupted bandwidth --xrc
-result "dapx-perf's server has a limit for a client of XRC" \
+in_full "dapx-perf measures by XRC with many in flight" perf_tests True --xrc -q 4096
+in_full "dapx-perf prints a table of XRC" perf_table " by XRC" --xrc
+in_full "dapx-perf serves both kinds" perf_table ""
+in_full "dapx-perf by XRC is interrupted" perf_interrupted bandwidth --xrc
+in_full "dapx-perf's server has a limit for a client of XRC" \
 	sentence "cannot connect to $DAPX_PEER_IP:7711: larger than this server's --max-size" \
 	"$perf" -d "$DAPX_DEV" --xrc -s 2m --test latency --op send "$DAPX_PEER_IP"
 stop_server
-result "dapx-perf serves clients of XRC that are not idle" serve "$perf" --xrc --idle-timeout 1
+in_full "dapx-perf serves clients of XRC that are not idle" serve "$perf" --xrc --idle-timeout 1
 for op in send write; do
-	result "dapx-perf $op by XRC takes longer than the idle time-out" perf_unseen $op --xrc
+	in_full "dapx-perf $op by XRC takes longer than the idle time-out" perf_unseen $op --xrc
 done
-result "dapx-perf by XRC loses its server" perf_loses_server --xrc
+in_full "dapx-perf by XRC loses its server" perf_loses_server --xrc
 result "dapx-perf takes a file" serve "$perf" --once --output "$work/received"
 result "dapx-perf sends a file" perf_file
 stop_server
-result "dapx-perf's server has a full disk" perf_disk_full
+in_full "dapx-perf's server has a full disk" perf_disk_full
 
 result "nobody listens" sentence "cannot connect to $DAPX_PEER_IP:7710: nobody listens there; start the server" \
 	"$ping" -d "$DAPX_DEV" "$DAPX_PEER_IP"
-result "nobody listens for dapx-perf" \
+in_full "nobody listens for dapx-perf" \
 	sentence "cannot connect to $DAPX_PEER_IP:7711: nobody listens there; start the server" \
 	"$perf" -d "$DAPX_DEV" "$DAPX_PEER_IP"
 result "nobody answers" unreachable
-result "no route" \
+in_full "no route" \
 	sentence "cannot connect to 192.0.2.9:7710: there is no way to the address from this RDMA device; name" \
 	"$ping" -d "$DAPX_DEV" 192.0.2.9
-result "foreign source" sentence "the address is not one of this RDMA device; 'dapxctl devices' shows which are" \
+in_full "foreign source" sentence "the address is not one of this RDMA device; 'dapxctl devices' shows which are" \
 	"$ping" -d "$DAPX_DEV" -S 10.0.0.77 "$DAPX_PEER_IP"
 if [[ $RDMA = siw ]]; then
 	result "a siw device is no rxe device" sentence \
@@ -770,32 +774,32 @@ if [[ $RDMA = siw ]]; then
 fi
 # These do not depend on the kind of device.
 if [[ $RDMA != siw ]]; then
-	result "unknown device" sentence "there is no RDMA device rxe7; there are: $DAPX_DEV, $DAPX_PEER_DEV" \
+	in_full "unknown device" sentence "there is no RDMA device rxe7; there are: $DAPX_DEV, $DAPX_PEER_DEV" \
 		"$ping" -d rxe7 "$DAPX_PEER_IP"
-	result "no device named" \
+	in_full "no device named" \
 		sentence "there are several RDMA devices: $DAPX_DEV, $DAPX_PEER_DEV; name the one to use with -d" \
 		"$perf" "$DAPX_PEER_IP"
-	result "unknown host" sentence "mind the spelling, or give an IP address" \
+	in_full "unknown host" sentence "mind the spelling, or give an IP address" \
 		"$ping" -d "$DAPX_DEV" no.such.host.invalid
-	result "no such file" sentence "cannot read $work/nothing: No such file or directory" \
+	in_full "no such file" sentence "cannot read $work/nothing: No such file or directory" \
 		"$perf" -d "$DAPX_DEV" --file "$work/nothing" "$DAPX_PEER_IP"
 	for tool in "dapxctl info" "dapx-ping -d $DAPX_DEV $DAPX_PEER_IP" "dapx-perf --server -d $DAPX_DEV"; do
 		# shellcheck disable=SC2086  # program and arguments
-		result "no permission for ${tool%% *}" sentence "cannot open /dev/dapx: permission denied: it is for root and group" \
+		in_full "no permission for ${tool%% *}" sentence "cannot open /dev/dapx: permission denied: it is for root and group" \
 			"${as_nobody[@]}" "$for_all/"$tool
 	done
-	result "no permission, as JSON" info_without_permission
+	in_full "no permission, as JSON" info_without_permission
 	result "no module" without_module
 	result "dapxctl rxe" rxe_life
 	result "dapxctl rxe loads the driver" rxe_without_driver
-	result "lines of dat.conf" dat_conf
-	result "dat.conf that may not be written" sentence "cannot write $work/none/dat.conf: No such file or directory" \
+	in_full "lines of dat.conf" dat_conf
+	in_full "dat.conf that may not be written" sentence "cannot write $work/none/dat.conf: No such file or directory" \
 		"$ctl" dat-conf --install --file "$work/none/dat.conf"
-	result "wrong usage of dapxctl" usage_error "subcommand" "$ctl" nonsense
-	result "wrong usage of dapx-ping" usage_error "--size" "$ping" -s 0 "$DAPX_PEER_IP"
-	result "wrong usage of dapx-perf" usage_error "--test: 'nonsense' is none of bandwidth, latency, rate" "$perf" --test nonsense "$DAPX_PEER_IP"
-	result "no file by XRC" usage_error "--file needs the server's answers, which XRC has none of; leave out --xrc" \
+	in_full "wrong usage of dapxctl" usage_error "subcommand" "$ctl" nonsense
+	in_full "wrong usage of dapx-ping" usage_error "--size" "$ping" -s 0 "$DAPX_PEER_IP"
+	in_full "wrong usage of dapx-perf" usage_error "--test: 'nonsense' is none of bandwidth, latency, rate" "$perf" --test nonsense "$DAPX_PEER_IP"
+	in_full "no file by XRC" usage_error "--file needs the server's answers, which XRC has none of; leave out --xrc" \
 		"$perf" --xrc --file "$for_all/dapxctl" "$DAPX_PEER_IP"
-	result "neither server nor host" usage_error "give either --server or the host" "$ping" -d "$DAPX_DEV"
+	in_full "neither server nor host" usage_error "give either --server or the host" "$ping" -d "$DAPX_DEV"
 fi
 end_of_results
